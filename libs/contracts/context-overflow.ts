@@ -8,22 +8,25 @@
  * - "prompt is too long: 33010 tokens > 32768 maximum": Claude Code, which reads both numbers. Anthropic's words.
  *
  * So a change of a word here is a change of the interface. `tokens` is the length of the prompt; null if it is not
- * known.
+ * known. `isLeast`: the prompt has at least so many tokens.
  */
 export function toOverflowMessage({
   contextWindow,
   subject = 'prompt',
   tokens = null,
+  isLeast = false,
 }: {
   readonly contextWindow: number
   /** The words for the text that is too long, without an article: the prompt, or one of the inputs to embed. */
   readonly subject?: string
   readonly tokens?: number | null
+  readonly isLeast?: boolean
 }): string {
-  const length = tokens === null ? '' : `; the ${subject} has ${tokens}`
+  const counted = isLeast ? `at least ${tokens}` : String(tokens)
+  const length = tokens === null ? '' : `; the ${subject} has ${counted}`
   // A prompt may have as many tokens as the window, and then leave no room for output.
   const excess =
-    tokens !== null && tokens > contextWindow ? `${tokens} tokens > ${contextWindow} maximum. It` : 'it'
+    tokens !== null && tokens > contextWindow ? `${counted} tokens > ${contextWindow} maximum. It` : 'it'
   return (
     `The ${subject} is too long: ${excess} exceeds the context window. ` +
     `This model's maximum context length is ${contextWindow} tokens${length}.`

@@ -26,17 +26,21 @@ export function refuseOversized(
   { bytes, tokenBytes = LONGEST_TOKEN_BYTES }: Pick<RequestSize, 'bytes'> & { readonly tokenBytes?: number },
   { contextWindow }: ModelSpec,
 ): void {
-  const mostBytes = contextWindow * tokenBytes
+  const least = (size: number) => ({ contextWindow, tokens: Math.ceil(size / tokenBytes), isLeast: true })
   if (request.kind === 'embedding') {
-    const oversized = request.inputs.findIndex((input) => textBytes(input) > mostBytes)
+    const oversized = request.inputs.findIndex((input) => least(textBytes(input)).tokens > contextWindow)
     if (oversized < 0) return
-    const subject = `input at index ${oversized}`
-    throw new ApiError('context_length_exceeded', toOverflowMessage({ contextWindow, subject }), {
+    const overflow = {
+      ...least(textBytes(request.inputs[oversized] ?? '')),
+      subject: `input at index ${oversized}`,
+    }
+    throw new ApiError('context_length_exceeded', toOverflowMessage(overflow), {
       param: `input[${oversized}]`,
     })
   }
-  const pieces = request.messages.length + request.tools.length
-  if (pieces > contextWindow || bytes > mostBytes) {
-    throw new ApiError('context_length_exceeded', toOverflowMessage({ contextWindow }))
+  const { tokens, ...bound } = least(bytes)
+  const most = Math.max(tokens, request.messages.length + request.tools.length)
+  if (most > contextWindow) {
+    throw new ApiError('context_length_exceeded', toOverflowMessage({ ...bound, tokens: most }))
   }
 }

@@ -60,7 +60,7 @@ export function createCountTokens(deps: {
         status: 'refused',
         id,
         code: 'context_length_exceeded',
-        message: toOverflowMessage({ contextWindow }),
+        message: toOverflowMessage({ contextWindow, tokens, isLeast: true }),
       }
     } catch (error) {
       if (error instanceof ChatTemplateError) {

@@ -200,7 +200,7 @@ function createLines() {
   let isFenced = false
   return {
     note(text: string): void {
-      last = text.slice(-1)
+      last = (last + text).slice(-2)
       for (const [index, line] of text.split('\n').entries()) {
         if (index > 0) {
           if (head === FENCE) isFenced = !isFenced
@@ -214,5 +214,5 @@ function createLines() {
 }
 
 const FENCE = '```'
-/** A letter, a digit, or the end of a sentence. */
-const BEFORE_TAG = /[\p{L}\p{N}.!?:;,]/u
+/** A letter, a digit, a picture, a bracket that closes, or the end of a sentence. */
+const BEFORE_TAG = /[\p{L}\p{M}\p{N}\p{Extended_Pictographic}\p{Pe}.!?:;,…。！？：；，、]$/u

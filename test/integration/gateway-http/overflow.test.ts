@@ -27,7 +27,7 @@ it.each([
       code: 'context_length_exceeded',
       type: 'api_error',
       message: expect.stringMatching(
-        /is too long: it exceeds the context window\. This model's maximum context length is \d+ tokens/,
+        /is too long: at least \d+ tokens > \d+ maximum. It exceeds the context window\. This model's maximum context length is \d+ tokens/,
       ),
       param,
     },

@@ -8,6 +8,7 @@ import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { ShortText } from '../fields/short-text.ts'
+import { EFFORT_FIELDS } from '../fields/reasoning-switches.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
@@ -88,6 +89,7 @@ export const ChatBody = z.object({
     least: [1, 'expected at least one message'],
   }),
   ...GENERATION_FIELDS,
+  ...EFFORT_FIELDS,
   // The interface has no effort `none` on chat.
   reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),

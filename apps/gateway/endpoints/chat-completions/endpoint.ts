@@ -1,8 +1,5 @@
-import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { toChoices } from '../fields/choices.ts'
-import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { checkFields } from '../fields/field-rules.ts'
-import { findModelOfBody } from '../../catalog.ts'
+import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { CHAT_FIELDS, ChatBody } from './chat-body.ts'
 import { createChatChunks, type ChatOptions } from './to-chunks.ts'
@@ -12,11 +9,11 @@ import { toObject } from './to-object.ts'
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: GenerationEndpoint<ChatOptions> = {
   prepare(json, catalog) {
-    requireFields(json, ['model', 'messages'])
-    const model = findModelOfBody(catalog, json, 'chat')
-    const fields = checkFields(json, CHAT_FIELDS)
-    refuseLongList(json, 'messages', model)
-    const body = parseBody(ChatBody, fields)
+    const { model, body } = readBody(json, catalog, {
+      Body: ChatBody,
+      table: CHAT_FIELDS,
+      prompt: 'messages',
+    })
     const choices = toChoices(body)
     return {
       model,

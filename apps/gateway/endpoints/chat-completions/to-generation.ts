@@ -25,7 +25,6 @@ type ChatGeneration = {
  * formats, or `top_logprobs` without `logprobs`.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
-  const { effort, reasoning_effort: reasoningEffort } = body
   const use = noGrammars()
   const checkSchema = createCheckSchema(use)
   const outputFormat = toFormat(body, { checkSchema, use })
@@ -46,7 +45,7 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
       sampling: toSampling(body),
       ...logprobs,
       stop: toStop(body),
-      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort, ...toEfforts(body) }, model),
+      reasoningEffort: mergeEfforts(toEfforts(body), model),
       ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
     maxOutputTokens,

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { CHOICE_FIELDS } from '../fields/choices.ts'
-import { tableOf } from '../fields/field-rules.ts'
+import { hint, tableOf } from '../fields/field-rules.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
 import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
+import { EFFORT_FIELDS } from '../fields/reasoning-switches.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { TOP_LOGPROBS, TopLogprobs } from '../fields/logprobs.ts'
 
@@ -30,7 +31,6 @@ export const CompletionBody = z.object({
   prompt: Prompt.meta({
     description: 'An array is joined with a newline character; with echo, it has one string.',
   }),
-  // The fields of reasoning are only checked, because reasoning is off.
   ...GENERATION_FIELDS,
   max_tokens: optional(z.union([OutputLimit, z.literal(0)], MAX_TOKENS)).meta({
     description: `Absent: ${DEFAULT_MAX_TOKENS}. 0 only with echo: the answer is the prompt alone.`,
@@ -53,5 +53,8 @@ export const CompletionBody = z.object({
       'False: as absent.',
   }),
 })
-export const COMPLETION_FIELDS = tableOf(CompletionBody)
+/** Reasoning is off, so no setting of it changes the answer. */
+const EFFORT_HINTS = Object.fromEntries(Object.keys(EFFORT_FIELDS).map((field) => [field, hint]))
+
+export const COMPLETION_FIELDS = tableOf(CompletionBody, EFFORT_HINTS)
 export type CompletionBody = z.output<typeof CompletionBody>

@@ -1,8 +1,5 @@
-import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { toChoices } from '../fields/choices.ts'
-import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { checkFields } from '../fields/field-rules.ts'
-import { findModelOfBody } from '../../catalog.ts'
+import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { COMPLETION_FIELDS, CompletionBody } from './completion-body.ts'
 import { createCompletionChunks, type CompletionOptions } from './to-chunks.ts'
@@ -16,11 +13,11 @@ import { toObject } from './to-object.ts'
  */
 export const completions: GenerationEndpoint<CompletionOptions> = {
   prepare(json, catalog) {
-    requireFields(json, ['model', 'prompt'])
-    const model = findModelOfBody(catalog, json, 'chat')
-    const fields = checkFields(json, COMPLETION_FIELDS)
-    refuseLongList(json, 'prompt', model)
-    const body = parseBody(CompletionBody, fields)
+    const { model, body } = readBody(json, catalog, {
+      Body: CompletionBody,
+      table: COMPLETION_FIELDS,
+      prompt: 'prompt',
+    })
     const choices = toChoices(body)
     return {
       model,

@@ -17,6 +17,14 @@ export const NAMED_EFFORTS: Readonly<Record<NamedEffort, ReasoningEffort>> = {
   max: 'max',
 }
 
+const OTHER_EFFORTS = { off: 'off', none: 'off', minimal: 'low' } as const
+const ANY_EFFORTS = new Map<string, ReasoningEffort>(Object.entries({ ...OTHER_EFFORTS, ...NAMED_EFFORTS }))
+
+/** An effort by the name that any of the interfaces has for it. Messages has no efforts of its own by these fields. */
+export const AnyEffort = z
+  .enum([...ANY_EFFORTS.keys()], `expected one of ${[...ANY_EFFORTS.keys()].join(', ')}`)
+  .transform((name): ReasoningEffort => ANY_EFFORTS.get(name) ?? 'off')
+
 /** The efforts that a request gives, by the names of its fields. `on` switches reasoning on without an effort. */
 export type GivenEfforts = Readonly<Record<string, ReasoningEffort | 'on' | undefined>>
 

@@ -82,147 +82,82 @@ const onlyEmptyObject: FieldRule = {
 export const instead = (advice: string): FieldRule => ({ ...never, instead: advice })
 const stateless = instead('this service keeps no state; send the earlier items in input, or the messages')
 
+/** Returns the same rule for all fields of a list. */
+const all = (rule: FieldRule, fields: string): FieldRules =>
+  Object.fromEntries(fields.split(' ').map((field) => [field, rule]))
+
 /**
- * The known fields of the interfaces that are named below. An operation that reads a field has it in its own schema,
- * which takes precedence. A field that would change the output is refused, because ignoring it would return a wrong
- * answer.
+ * The known fields of OpenAI, Anthropic, vLLM, SGLang, llama.cpp, Text Generation Inference, Ollama, OpenRouter,
+ * Together, Fireworks, Mistral, Qwen, GLM, Groq and xAI. An operation that reads a field has it in its own schema, which
+ * takes precedence. A field that would change the output is refused, because ignoring it would return a wrong answer.
  */
 const RULES: FieldRules = {
   // Hints for caches and schedulers, labels, and choices between methods that have the same result.
-  ...Object.fromEntries(
-    (
-      'user metadata session_id safety_identifier store service_tier inference_geo client_metadata request_id ' +
-      'prompt_cache_key prompt_cache_retention prompt_cache_options cache_control cache_salt keep_alive priority ' +
-      'prediction speculation speed prompt_tokens verbosity stream_options guided_decoding_backend route search_options'
-    )
-      .split(' ')
-      .map((field) => [field, hint]),
+  ...all(
+    hint,
+    'user metadata session_id safety_identifier store service_tier inference_geo client_metadata ' +
+      'request_id prompt_cache_key prompt_cache_retention prompt_cache_options cache_control ' +
+      'cache_salt keep_alive priority prediction speculation speed prompt_tokens verbosity ' +
+      'stream_options guided_decoding_backend route search_options parallel_tool_calls',
   ),
 
-  // The prompt and its settings, by the names of the other interfaces.
-  messages: instead('send the conversation in the field of this interface'),
-  input: instead('send the conversation in the field of this interface'),
+  ...all(
+    never,
+    'max_tool_calls moderation audio web_search_options prompt_logprobs truncate_prompt_tokens ' +
+      'allowed_token_ids repetition_detection structural_tag guided_whitespace_pattern ' +
+      'chat_template prompt_embeds stop_regex custom_logit_processor lora_path session_params ' +
+      'samplers truncate adapter_id template preset safety_model prompt_truncate_len ' +
+      'reasoning_history translation_options search_parameters',
+  ),
+  ...all(stateless, 'previous_response_id conversation'),
+  ...all(
+    onlyEmpty,
+    'tools include context_management functions stop_token_ids bad_words logits_processors ' +
+      'documents plugins transforms guardrails',
+  ),
+  ...all(onlyEmptyObject, 'vllm_xargs provider'),
+  ...all(
+    only(false),
+    'logprobs echo use_beam_search include_stop_str_in_output return_token_ids ' +
+      'return_tokens_as_token_ids add_special_tokens continue_final_message no_stop_trim ' +
+      'return_full_text watermark raw raw_output safe_prompt enable_search enable_code_interpreter ' +
+      'preserve_thinking deferred',
+  ),
+  ...all(
+    only(true),
+    'skip_special_tokens spaces_between_special_tokens add_generation_prompt separate_reasoning ' +
+      'do_sample reasoning_split',
+  ),
+  ...all(only(0), 'top_logprobs mirostat dry_multiplier xtc_probability dynatemp_range top_a echo_last'),
+  ...all(only(1), 'n best_of length_penalty typical_p'),
+  ...all(oneOf('auto', 'none', ''), 'tool_choice function_call'),
+  ...all(instead('send max_tokens'), 'max_tokens_to_sample n_predict max_new_tokens num_predict'),
+  ...all(instead('send structured_outputs with grammar'), 'ebnf grammar'),
+  ...all(instead('send reasoning_effort'), 'think prompt_mode'),
+  ...all(instead('send the conversation in the field of this interface'), 'messages input'),
+
   prompt: instead('send its text in the field of this interface'),
   system: instead('send a message of role system'),
   instructions: instead('send it as system text'),
-  tools: onlyEmpty,
-  tool_choice: oneOf('auto', 'none', ''),
-  parallel_tool_calls: hint,
-  include: onlyEmpty,
-  previous_response_id: stateless,
-  conversation: stateless,
   background: { ...only(false), instead: 'this service keeps no state' },
-  max_tool_calls: never,
-  moderation: never,
   // A prompt that exceeds the context window is rejected with "auto" as well, so "auto" changes no answer.
   truncation: oneOf('disabled', 'auto'),
-  context_management: onlyEmpty,
   mcp_servers: { ...onlyEmpty, instead: 'call the servers yourself, and offer their tools in tools' },
   container: instead('this service runs no code'),
-  max_tokens_to_sample: instead('send max_tokens'),
-
-  // OpenAI.
-  n: only(1),
-  logprobs: only(false),
-  top_logprobs: only(0),
-  functions: onlyEmpty,
-  function_call: oneOf('auto', 'none', ''),
+  regex: instead('send structured_outputs with regex'),
+  json_schema: instead('send response_format with json_schema'),
+  min_new_tokens: instead('send min_tokens'),
+  repeat_penalty: instead('send repetition_penalty'),
+  top_n_sigma: only(-1),
+  options: { ...onlyEmptyObject, instead: 'send its fields by the names of this interface' },
+  format: { ...only(''), instead: 'send response_format' },
+  models: { ...onlyEmpty, instead: 'a request has one model, without a fallback' },
+  context_length_exceeded_behavior: only('error'),
+  random_seed: instead('send seed'),
+  reasoning_format: only('parsed'),
+  suffix: only(''),
   modalities: {
     isHarmless: (value) => Array.isArray(value) && value.every((modality) => modality === 'text'),
     allowed: '["text"]',
   },
-  audio: never,
-  web_search_options: never,
-  suffix: only(''),
-  echo: only(false),
-  best_of: only(1),
-
-  // vLLM.
-  prompt_logprobs: never,
-  use_beam_search: only(false),
-  length_penalty: only(1),
-  stop_token_ids: onlyEmpty,
-  include_stop_str_in_output: only(false),
-  skip_special_tokens: only(true),
-  spaces_between_special_tokens: only(true),
-  truncate_prompt_tokens: never,
-  bad_words: onlyEmpty,
-  allowed_token_ids: never,
-  logits_processors: onlyEmpty,
-  vllm_xargs: onlyEmptyObject,
-  repetition_detection: never,
-  return_token_ids: only(false),
-  return_tokens_as_token_ids: only(false),
-  structural_tag: never,
-  guided_whitespace_pattern: never,
-  add_generation_prompt: only(true),
-  add_special_tokens: only(false),
-  continue_final_message: only(false),
-  chat_template: never,
-  documents: onlyEmpty,
-  prompt_embeds: never,
-
-  // SGLang and llama.cpp.
-  regex: instead('send structured_outputs with regex'),
-  ebnf: instead('send structured_outputs with grammar'),
-  grammar: instead('send structured_outputs with grammar'),
-  json_schema: instead('send response_format with json_schema'),
-  no_stop_trim: only(false),
-  stop_regex: never,
-  min_new_tokens: instead('send min_tokens'),
-  custom_logit_processor: never,
-  lora_path: never,
-  session_params: never,
-  separate_reasoning: only(true),
-  n_predict: instead('send max_tokens'),
-  repeat_penalty: instead('send repetition_penalty'),
-  typical_p: only(1),
-  mirostat: only(0),
-  samplers: never,
-  dry_multiplier: only(0),
-  xtc_probability: only(0),
-  dynatemp_range: only(0),
-  top_n_sigma: only(-1),
-
-  // Text Generation Inference and Ollama.
-  max_new_tokens: instead('send max_tokens'),
-  num_predict: instead('send max_tokens'),
-  do_sample: only(true),
-  return_full_text: only(false),
-  truncate: never,
-  watermark: only(false),
-  adapter_id: never,
-  options: { ...onlyEmptyObject, instead: 'send its fields by the names of this interface' },
-  think: instead('send reasoning_effort'),
-  format: { ...only(''), instead: 'send response_format' },
-  template: never,
-  raw: only(false),
-
-  // OpenRouter, Together and Fireworks.
-  models: { ...onlyEmpty, instead: 'a request has one model, without a fallback' },
-  provider: onlyEmptyObject,
-  preset: never,
-  plugins: onlyEmpty,
-  transforms: onlyEmpty,
-  top_a: only(0),
-  safety_model: never,
-  context_length_exceeded_behavior: only('error'),
-  prompt_truncate_len: never,
-  raw_output: only(false),
-  echo_last: only(0),
-  reasoning_history: never,
-
-  // Mistral, Qwen, GLM, Groq and xAI.
-  safe_prompt: only(false),
-  prompt_mode: instead('send reasoning_effort'),
-  random_seed: instead('send seed'),
-  guardrails: onlyEmpty,
-  enable_search: only(false),
-  enable_code_interpreter: only(false),
-  translation_options: never,
-  preserve_thinking: only(false),
-  reasoning_format: only('parsed'),
-  reasoning_split: only(true),
-  search_parameters: never,
-  deferred: only(false),
 }

@@ -11,13 +11,12 @@ import { LEAST_OUTPUT_FIELDS } from './least-output.ts'
 import { toMostListed } from './logprobs.ts'
 import { ResponseFormat, toOutputFormat } from './output-format.ts'
 import { OutputLimit } from './output-limit.ts'
-import { EFFORT_FIELDS } from './reasoning-switches.ts'
 import { SAMPLING_FIELDS } from './sampling.ts'
 import { STRUCTURED_FIELDS, toStructuredFormats } from './structured-outputs.ts'
 
 /**
  * The settings of a generation, by the names of all interfaces. Every operation that generates text reads all of them,
- * so a client may send the name of another interface.
+ * so a client may send the name of another interface. `EFFORT_FIELDS` has the settings of reasoning.
  */
 export const GENERATION_FIELDS = {
   max_tokens: optional(OutputLimit).meta({
@@ -46,7 +45,6 @@ export const GENERATION_FIELDS = {
     description: 'The earlier name of output_config.format; only one of them may be given.',
   }),
   ...STRUCTURED_FIELDS,
-  ...EFFORT_FIELDS,
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 }

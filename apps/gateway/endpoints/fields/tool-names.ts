@@ -2,7 +2,12 @@ import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { OfferedTool } from './tools.ts'
 
 /** The name of a function in a name space, as the caller knows it. */
-export type SpacedName = { readonly namespace: string; readonly name: string }
+export type SpacedName = {
+  readonly namespace: string
+  readonly name: string
+  /** The description of the name space. It is only repeated to the caller. */
+  readonly description?: string | undefined
+}
 
 /** The names of functions in name spaces, by the names under which the model sees them. */
 export type SpacedNames = ReadonlyMap<string, SpacedName>

@@ -25,7 +25,7 @@ import {
 
 const CHOICES = 'expected auto, none, required or {"type":"function","function":{"name":…}}'
 
-const FunctionDefinition = z.object(
+export const FunctionDefinition = z.object(
   {
     name: ShortText.min(1, 'expected a name'),
     description: optional(z.string(TEXT)),
@@ -64,7 +64,11 @@ export type OfferedTool = {
   readonly spaced?: SpacedName
 }
 
-const NameSpace = z.object({ name: ShortText.min(1, 'expected a name'), tools: z.lazy(() => ToolList) })
+const NameSpace = z.object({
+  name: ShortText.min(1, 'expected a name'),
+  description: optional(z.string(TEXT)),
+  tools: z.lazy(() => ToolList),
+})
 
 /**
  * Accepts a function, nested as in chat or flat as in Responses, or a name space with functions. Also accepts tools of
@@ -83,30 +87,33 @@ export const Tool = z
     }
     if (tool.type === 'namespace') {
       const space = parsePart(NameSpace, tool, { path: [], context })
-      return space?.tools.map((inner) => inSpace(space.name, inner)) ?? z.NEVER
+      return space?.tools.map((inner) => inSpace(space, inner)) ?? z.NEVER
     }
     if (tool.type !== 'function')
       return [{ type: tool.type, definition: null, path: '', schemaField: 'parameters' }]
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
-    const { name, description = null, parameters, strict } = read
     const path = tool['function'] == null ? '' : 'function.'
-    const definition = {
-      name,
-      description,
-      parameters: parameters?.value ?? null,
-      ...(parameters?.text !== undefined && { parametersText: parameters.text }),
-      ...(strict !== undefined && { strict }),
-    }
-    return [{ type: tool.type, definition, path, schemaField: 'parameters' }]
+    return [{ type: tool.type, definition: toDefinition(read), path, schemaField: 'parameters' }]
   })
   .meta(documentedAs(ToolDialects))
 
-function inSpace(space: string, tool: OfferedTool): OfferedTool {
+export function toDefinition(given: z.output<typeof FunctionDefinition>): ToolDefinition {
+  const { name, description = null, parameters, strict } = given
+  return {
+    name,
+    description,
+    parameters: parameters?.value ?? null,
+    ...(parameters?.text !== undefined && { parametersText: parameters.text }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+
+function inSpace({ name, description }: z.output<typeof NameSpace>, tool: OfferedTool): OfferedTool {
   const { definition, spaced } = tool
   if (definition === null) return tool
-  const namespace = spaced === undefined ? space : toFlatName({ namespace: space, name: spaced.namespace })
-  return { ...tool, spaced: { namespace, name: spaced?.name ?? definition.name } }
+  const namespace = spaced === undefined ? name : toFlatName({ namespace: name, name: spaced.namespace })
+  return { ...tool, spaced: { namespace, name: spaced?.name ?? definition.name, description } }
 }
 
 /** Tools, with those in name spaces. */

@@ -119,10 +119,22 @@ function contentOf(Entry: z.ZodType<Block>) {
     .meta(documentedAs(z.union([z.string(), Blocks])))
 }
 
-const TextOnly = z.discriminatedUnion('type', [TextBlock], { error: refuseBlock('text') })
+/** A change of the tools within the conversation. The request has the tools, so only a reference is read, as text. */
+const ToolChangeBlock = z
+  .object({
+    type: z.enum(['tool_addition', 'tool_removal']),
+    tool: z.looseObject({ type: ShortText, name: optional(ShortText) }),
+  })
+  .transform(({ type, tool: { type: kind, name } }): Block => {
+    if (kind !== 'tool_reference' || name === undefined) return { type: 'ignored' }
+    if (type === 'tool_removal') return { type: 'text', text: `${name} is no longer available` }
+    return { type: 'text', text: toFoundText(name), found: [name] }
+  })
+
+const SystemBlock = z.discriminatedUnion('type', [TextBlock, ToolChangeBlock], { error: refuseBlock('text') })
 
 /** The system prompt, or the content of a message of role system. */
-export const SystemContent = contentOf(TextOnly)
+export const SystemContent = contentOf(SystemBlock)
 
 const ResultContent = contentOf(
   z.discriminatedUnion('type', [TextBlock, ToolReferenceBlock, SearchResultBlock, AttachmentBlock], {

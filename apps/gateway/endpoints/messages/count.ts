@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { parseBody, requireFields } from '../../http/parse-body.ts'
-import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { checkFields } from '../fields/field-rules.ts'
-import { findModelOfBody } from '../../catalog.ts'
+import { readBody } from '../fields/read-body.ts'
 import type { CountEndpoint } from '../serve-count.ts'
 import { MESSAGE_FIELDS, MessageCountBody } from './messages-body.ts'
 import { toPrompt } from './to-generation.ts'
@@ -13,11 +10,12 @@ export const MessageCount = z.object({ input_tokens: z.int().min(0) })
 /** `POST /v1/messages/count_tokens`. */
 export const messageCount: CountEndpoint = {
   prepare(json, catalog) {
-    requireFields(json, ['model', 'messages'])
-    const model = findModelOfBody(catalog, json, 'chat')
-    const fields = checkFields(json, MESSAGE_FIELDS)
-    refuseLongList(json, 'messages', model)
-    const prompt = toPrompt(parseBody(MessageCountBody, fields), model)
+    const { model, body } = readBody(json, catalog, {
+      Body: MessageCountBody,
+      table: MESSAGE_FIELDS,
+      prompt: 'messages',
+    })
+    const prompt = toPrompt(body, model)
     return { model, request: { ...prompt, sampling: {}, stop: [] } }
   },
   render: (tokens): z.infer<typeof MessageCount> => ({ input_tokens: tokens }),

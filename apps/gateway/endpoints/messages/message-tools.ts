@@ -4,20 +4,16 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 import { optional } from '../../http/parse-body.ts'
-import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { BOOLEAN } from '../fields/field-texts.ts'
 import { JsonSchema } from '../fields/json-schema.ts'
 import { ShortText } from '../fields/short-text.ts'
-import { Tool as FunctionTool, type OfferedTool } from '../fields/tools.ts'
+import { FunctionDefinition, toDefinition, Tool as FunctionTool, type OfferedTool } from '../fields/tools.ts'
 
 const OwnTool = z.object(
   {
     type: z.literal('custom').nullish(),
-    name: ShortText.min(1, 'expected a name'),
-    description: optional(z.string(TEXT)),
+    ...FunctionDefinition.omit({ parameters: true }).shape,
     input_schema: optional(JsonSchema),
-    strict: optional(z.boolean(BOOLEAN)).meta({
-      description: 'True: every call is constrained to the schema.',
-    }),
     defer_loading: optional(z.boolean(BOOLEAN)).meta({
       description: 'True: the model does not see the tool until a tool_reference names it.',
     }),
@@ -57,15 +53,12 @@ const Tool = z
     if (type !== 'custom') return { type, definition: null, ...place, ...SHOWN }
     const read = parsePart(OwnTool, tool, { path: [], context })
     if (read === undefined) return z.NEVER
-    const { name, description = null, input_schema: schema, strict, defer_loading: isDeferred = false } = read
-    const definition = {
-      name,
-      description,
-      parameters: schema?.value ?? null,
-      ...(schema?.text !== undefined && { parametersText: schema.text }),
-      ...(strict !== undefined && { strict }),
-    }
-    return { type, definition, ...place, isDeferred, isEager: read.eager_input_streaming }
+    const {
+      input_schema: parameters,
+      defer_loading: isDeferred = false,
+      eager_input_streaming: isEager,
+    } = read
+    return { type, definition: toDefinition({ ...read, parameters }), ...place, isDeferred, isEager }
   })
   .meta(documentedAs(z.union([OwnTool, OtherTool])))
 

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { optional } from '../../http/parse-body.ts'
+import { AnyEffort } from '../fields/effort.ts'
 import { hint, tableOf } from '../fields/field-rules.ts'
 import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
+import { EFFORT_FIELDS } from '../fields/reasoning-switches.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { AssistantContent, SystemContent, UserContent } from './content-blocks.ts'
@@ -31,6 +33,9 @@ export const MessageCountBody = z.object({
   }),
   system: optional(SystemContent),
   ...GENERATION_FIELDS,
+  ...EFFORT_FIELDS,
+  effort: optional(AnyEffort),
+  reasoning_effort: optional(AnyEffort),
   thinking: optional(Thinking),
   parallel_tool_calls: TOOL_FIELDS.parallel_tool_calls,
   ...MESSAGE_TOOL_FIELDS,

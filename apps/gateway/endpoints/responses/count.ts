@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { parseBody, requireFields } from '../../http/parse-body.ts'
-import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { checkFields } from '../fields/field-rules.ts'
-import { findModelOfBody } from '../../catalog.ts'
+import { readBody } from '../fields/read-body.ts'
 import type { CountEndpoint } from '../serve-count.ts'
 import { RESPONSES_FIELDS, ResponsesBody } from './responses-body.ts'
 import { toGeneration } from './to-generation.ts'
@@ -16,11 +13,12 @@ export const ResponseCount = z.object({
 /** `POST /v1/responses/input_tokens`. */
 export const responseCount: CountEndpoint = {
   prepare(json, { reasoningKeys, ...catalog }) {
-    requireFields(json, ['model', 'input'])
-    const model = findModelOfBody(catalog, json, 'chat')
-    const fields = checkFields(json, RESPONSES_FIELDS)
-    refuseLongList(json, 'input', model)
-    const { request } = toGeneration(parseBody(ResponsesBody, fields), model, reasoningKeys)
+    const { model, body } = readBody(json, catalog, {
+      Body: ResponsesBody,
+      table: RESPONSES_FIELDS,
+      prompt: 'input',
+    })
+    const { request } = toGeneration(body, model, reasoningKeys)
     return { model, request }
   },
   render: (tokens): z.infer<typeof ResponseCount> => ({

@@ -1,7 +1,4 @@
-import { parseBody, requireFields } from '../../http/parse-body.ts'
-import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { checkFields } from '../fields/field-rules.ts'
-import { findModelOfBody } from '../../catalog.ts'
+import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { RESPONSES_FIELDS, ResponsesBody, SEALED_REASONING } from './responses-body.ts'
 import { createResponseEvents } from './to-events.ts'
@@ -12,15 +9,17 @@ import { toSettings } from './to-settings.ts'
 /** `POST /v1/responses`. */
 export const responses: GenerationEndpoint<ResponsesOptions> = {
   prepare(json, { reasoningKeys, ...catalog }) {
-    requireFields(json, ['model', 'input'])
-    const model = findModelOfBody(catalog, json, 'chat')
-    const fields = checkFields(json, RESPONSES_FIELDS)
-    refuseLongList(json, 'input', model)
-    const body = parseBody(ResponsesBody, fields)
-    const { spacedNames, ...generation } = toGeneration(body, model, reasoningKeys)
+    const { model, body } = readBody(json, catalog, {
+      Body: ResponsesBody,
+      table: RESPONSES_FIELDS,
+      prompt: 'input',
+    })
+    const generation = toGeneration(body, model, reasoningKeys)
+    const { request, maxOutputTokens, spacedNames } = generation
     return {
       model,
-      ...generation,
+      request,
+      maxOutputTokens,
       stream: body.stream === true,
       options: {
         settings: toSettings(body, generation, model),

@@ -93,13 +93,13 @@ const ToolSearchCall = z
   })
   .transform(({ call_id = '', arguments: args = '{}' }) => call(call_id, 'tool_search', args))
 
-const LocalShellCall = z
-  .object({ type: z.literal('local_shell_call'), call_id: ShortText, action: ObjectJson })
-  .transform(({ call_id, action }) => call(call_id, 'local_shell', action))
+const actionOf = <Type extends string>(type: Type, name: string) =>
+  z
+    .object({ type: z.literal(type), call_id: ShortText, action: ObjectJson })
+    .transform(({ call_id, action }) => call(call_id, name, action))
 
-const ShellCall = z
-  .object({ type: z.literal('shell_call'), call_id: ShortText, action: ObjectJson })
-  .transform(({ call_id, action }) => call(call_id, 'shell', action))
+const LocalShellCall = actionOf('local_shell_call', 'local_shell')
+const ShellCall = actionOf('shell_call', 'shell')
 
 const OUTPUTS = 'expected an array of outputs'
 const NONE = '[]'

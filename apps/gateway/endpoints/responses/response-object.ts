@@ -71,6 +71,13 @@ const Tool = z.object({
   strict: z.boolean().meta({ description: 'False: only a forced call is constrained to its schema.' }),
 })
 
+const NameSpace = z.object({
+  type: z.literal('namespace'),
+  name: z.string(),
+  description: z.string(),
+  tools: z.array(Tool),
+})
+
 const TextFormat = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
   z.object({
@@ -105,9 +112,9 @@ const SETTINGS = {
   text: z.object({ format: TextFormat }),
   tool_choice: z.union([
     z.enum(['auto', 'none', 'required']),
-    z.object({ type: z.literal('function'), name: z.string() }),
+    z.object({ type: z.literal('function'), name: z.string(), namespace: z.string().optional() }),
   ]),
-  tools: z.array(Tool),
+  tools: z.array(z.discriminatedUnion('type', [Tool, NameSpace])),
   top_logprobs: z.int().min(0).max(MAX_TOP_LOGPROBS),
   top_p: z.number(),
   truncation: z.literal('disabled'),

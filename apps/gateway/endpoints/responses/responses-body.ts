@@ -4,6 +4,7 @@ import { instead, tableOf } from '../fields/field-rules.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
+import { EFFORT_FIELDS } from '../fields/reasoning-switches.ts'
 import { recordOf } from '../fields/record-of.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
@@ -28,6 +29,7 @@ export const ResponsesBody = z.object({
   input: Input,
   instructions: optional(z.string(TEXT)),
   ...GENERATION_FIELDS,
+  ...EFFORT_FIELDS,
   ...TOOL_FIELDS,
   include: optional(listOf(z.unknown(), { expected: 'expected an array' })).meta({
     description:

@@ -1,6 +1,7 @@
 import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { JsonText, writeExact } from '#libs/json-schema/exact-json.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import type { NamedFormat } from '../fields/output-format.ts'
 import { toOneLine } from '../to-json.ts'
 import type { ResponseSettings } from './response-object.ts'
@@ -21,7 +22,7 @@ const MAX_REPEATED_LENGTH = 65_536
  */
 export function toSettings(
   body: ResponsesBody,
-  { request, maxOutputTokens }: Omit<ResponsesGeneration, 'spacedNames'>,
+  { request, maxOutputTokens, spacedNames }: ResponsesGeneration,
   model: ModelSpec,
 ): string {
   const effort = model.reasoning ? request.reasoningEffort : 'off'
@@ -46,8 +47,8 @@ export function toSettings(
     store: false,
     temperature: body.temperature ?? 1,
     text: { format: toFormat(toNamed(body)) },
-    tool_choice: toChoice(request.toolChoice),
-    tools: repeat(writeExact(request.tools.map(toTool)), '[]'),
+    tool_choice: toChoice(request.toolChoice, spacedNames),
+    tools: repeat(writeExact(toTools(request.tools, spacedNames)), '[]'),
     top_logprobs: request.topLogprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: 'disabled',
@@ -65,8 +66,27 @@ function toNamed(body: ResponsesBody): NamedFormat | undefined {
   return body.text?.format ?? body.response_format ?? body.output_config?.format ?? body.output_format
 }
 
-function toChoice(choice: ToolChoice): ResponseSettings['tool_choice'] {
-  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
+function toChoice(choice: ToolChoice, spacedNames: SpacedNames): ResponseSettings['tool_choice'] {
+  if (typeof choice === 'string') return choice
+  const { name, namespace } = { namespace: undefined, ...choice, ...spacedNames.get(choice.name) }
+  return { type: 'function', name, ...(namespace !== undefined && { namespace }) }
+}
+
+/** Returns the tools as the caller knows them: functions of a name space are within it, where its first one was. */
+function toTools(tools: readonly ToolDefinition[], spacedNames: SpacedNames): object[] {
+  const spaces = new Map<string, object[]>()
+  return tools.flatMap((tool): object[] => {
+    const spaced = spacedNames.get(tool.name)
+    if (spaced === undefined) return [toTool(tool)]
+    const { namespace, name, description = '' } = spaced
+    const own = toTool({ ...tool, name })
+    const known = spaces.get(namespace)
+    known?.push(own)
+    if (known !== undefined) return []
+    const inner = [own]
+    spaces.set(namespace, inner)
+    return [{ type: 'namespace', name: namespace, description, tools: inner }]
+  })
 }
 
 function toTool(tool: ToolDefinition) {

@@ -66,6 +66,11 @@ describe('wherever the output is cut', () => {
     ['<think>a</think>b.\n<think>c\n</think>\nd', false, { reasoning: 'ac', text: 'b.\nd' }],
     ['a</think>b.\n</think>\n\nc', true, { reasoning: 'a', text: 'b.\nc' }],
     ['a</think>b\n\n<think>never closed', true, { reasoning: 'anever closed', text: 'b\n\n' }],
+    [
+      'a</think>四です。<think>b</think>f(x)</think>😊</think>c',
+      true,
+      { reasoning: 'ab', text: '四です。f(x)😊c' },
+    ],
     // Mentions.
     [
       'a</think>Write `<think>`, "<think>" or </think>!',

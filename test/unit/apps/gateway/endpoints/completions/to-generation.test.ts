@@ -80,7 +80,7 @@ it('has no tools and no reasoning, whatever the model’s defaults are', () => {
   const { request } = prepare({})
   expect(request).toMatchObject({ tools: [], toolChoice: 'auto', reasoningEffort: 'off' })
   expect(() => prepare({ tools: [{ type: 'function', function: { name: 'f' } }] })).toThrow("'tools' is not")
-  expect(prepare({ reasoning_effort: 'high' }).request.reasoningEffort).toBe('off')
+  expect(prepare({ reasoning_effort: 'medium', thinking: true }).request.reasoningEffort).toBe('off')
 })
 
 it('reads sampling, stop and the output format as chat does', () => {

@@ -6,7 +6,6 @@ import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoi
 import { COMPLETION_FIELDS } from '#apps/gateway/endpoints/completions/completion-body.ts'
 import { completions } from '#apps/gateway/endpoints/completions/endpoint.ts'
 import { hint, type FieldTable } from '#apps/gateway/endpoints/fields/field-rules.ts'
-import { EFFORT_FIELDS } from '#apps/gateway/endpoints/fields/reasoning-switches.ts'
 import { messages } from '#apps/gateway/endpoints/messages/endpoint.ts'
 import { MESSAGE_FIELDS } from '#apps/gateway/endpoints/messages/messages-body.ts'
 import type { Prepare, Prepared } from '#apps/gateway/endpoints/prepare-request.ts'
@@ -125,8 +124,8 @@ const UNLIKELY = ['\u0000', { unlikely: [1] }, -99.5]
 
 /** Fields that are read and change nothing, because of what the interface says. */
 const WITHOUT_EFFECT: Readonly<Record<string, readonly string[]>> = {
-  // Reasoning is always off.
-  Completions: Object.keys(EFFORT_FIELDS).concat('output_config'),
+  // Its effort: reasoning is always off.
+  Completions: ['output_config'],
   // Like OpenAI's, a `top_logprobs` that stands alone.
   Responses: ['top_logprobs'],
 }

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
 import { toGeneration } from '#apps/gateway/endpoints/chat-completions/to-generation.ts'
-import { CompletionBody } from '#apps/gateway/endpoints/completions/completion-body.ts'
 import { ResponsesBody } from '#apps/gateway/endpoints/responses/responses-body.ts'
 import { toGeneration as toGenerationOfResponse } from '#apps/gateway/endpoints/responses/to-generation.ts'
 import { parseBody } from '#apps/gateway/http/parse-body.ts'
@@ -79,7 +78,7 @@ test.each<[Record<string, unknown>, first: string, second: string]>([
   [{ reasoning_effort: 'high', enable_thinking: false }, 'reasoning_effort', 'enable_thinking'],
   [{ effort: 'off', thinking: { type: 'enabled' } }, 'effort', 'thinking.type'],
   [{ reasoning: { effort: 'high', enabled: false } }, 'reasoning.effort', 'reasoning.enabled'],
-  [{ reasoning: { effort: 'high' }, reasoning_effort: 'low' }, 'reasoning_effort', 'reasoning.effort'],
+  [{ reasoning: { effort: 'high' }, reasoning_effort: 'low' }, 'reasoning.effort', 'reasoning_effort'],
   [{ enable_thinking: true, include_reasoning: false }, 'include_reasoning', 'enable_thinking'],
   [
     { chat_template_kwargs: { enable_thinking: true, thinking: false } },
@@ -120,11 +119,3 @@ test.each(REFUSED)('%j says more than off or on, and is refused by name', (body,
   expect(() => effortOf(body)).toThrow(refusal)
   expect(() => parseBody(ResponsesBody, { input: 'Hi', ...body })).toThrow(refusal)
 })
-
-test.each(REFUSED.filter(([, param]) => !param.startsWith('reasoning')))(
-  '%j is refused on legacy completions too',
-  (body, param) => {
-    const refusal = expect.objectContaining({ code: 'invalid_request', param })
-    expect(() => parseBody(CompletionBody, { prompt: 'Hi', ...body })).toThrow(refusal)
-  },
-)

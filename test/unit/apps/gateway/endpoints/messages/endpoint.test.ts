@@ -60,6 +60,16 @@ describe('a request', () => {
     )
   })
 
+  it.each([
+    ['minimal', 'low'],
+    ['medium', 'low'],
+    ['xhigh', 'max'],
+    ['none', 'off'],
+  ])('reads the effort %s of another interface as %s', (effort, expected) => {
+    expect(prepare({ effort }, { reasoning: true }).request.reasoningEffort).toBe(expected)
+    expect(prepare({ reasoning_effort: effort }, { reasoning: true }).request.reasoningEffort).toBe(expected)
+  })
+
   it('has the format of its output', () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } } }
     const { request } = prepare({ output_config: { format: { type: 'json_schema', schema } } })

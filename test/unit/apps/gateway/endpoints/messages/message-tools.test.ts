@@ -14,6 +14,23 @@ const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a'
 it.each<[string, object, string[]]>([
   ['nothing names', {}, ['search']],
   ['a result names', { messages: [question, result] }, ['search', 'tide']],
+  [
+    'a message of the client adds',
+    {
+      messages: [
+        question,
+        {
+          role: 'system',
+          content: [
+            { type: 'tool_addition', tool: { type: 'tool_reference', name: 'map' } },
+            { type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'x' } } },
+            { type: 'tool_removal', tool: { type: 'tool_reference', name: 'tide' } },
+          ],
+        },
+      ],
+    },
+    ['search', 'map'],
+  ],
   ['the choice of tools forces', { tool_choice: { type: 'tool', name: 'map' } }, ['search', 'map']],
   [
     'only a search of Anthropic could find',

@@ -86,6 +86,22 @@ describe('the settings that a response repeats', () => {
     })
   })
 
+  it('have name spaces as the caller sent them', () => {
+    const f = (name: string) => ({
+      type: 'function',
+      name,
+      description: null,
+      parameters: null,
+      strict: false,
+    })
+    const space = { type: 'namespace', name: 'x', description: 'd', tools: [f('a'), f('b')] }
+    const tool_choice = { type: 'function', name: 'a', namespace: 'x' }
+    expect(settings({ tools: [space, f('c')], tool_choice })).toMatchObject({
+      tools: [space, f('c')],
+      tool_choice,
+    })
+  })
+
   it('have the number of listed tokens, which has no effect without include', () => {
     const listed = { top_logprobs: 5, include: ['message.output_text.logprobs'] }
     expect(settings(listed).top_logprobs).toBe(5)
