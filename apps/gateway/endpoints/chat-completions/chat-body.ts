@@ -7,7 +7,7 @@ import { tableOf } from '../fields/field-rules.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
-import { ShortText } from '../fields/short-text.ts'
+import { CallId, ShortText } from '../fields/short-text.ts'
 import { EFFORT_FIELDS } from '../fields/reasoning-switches.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
@@ -15,9 +15,6 @@ import { TOOL_FIELDS } from '../fields/tools.ts'
 const { Content, ResultContent, AssistantContent } = contentsOf('text')
 
 const FUNCTION_CALL = 'expected an object with name and arguments'
-
-/** Some clients send no ids; a result then belongs to a call by its place. */
-const CallId = optional(ShortText).transform((id) => id ?? '')
 
 const FunctionCall = z
   .object({

@@ -1,62 +1,29 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
-import { noGrammars } from '#libs/json-schema/limits.ts'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { CatalogModel } from '../../catalog.ts'
-import { createCheckSchema } from '../fields/check-schema.ts'
 import { toChoices } from '../fields/choices.ts'
-import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
-import { toFormat, toOutputLimit } from '../fields/generation-fields.ts'
-import { toLeastOutput } from '../fields/least-output.ts'
 import { toEfforts } from '../fields/reasoning-switches.ts'
-import { toSampling, toStop } from '../fields/sampling.ts'
-import { toToolUse } from '../fields/tools.ts'
+import { toRequest } from '../fields/to-request.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
-/** The fields of `PreparedGeneration` that the body determines. */
-type ChatGeneration = {
-  readonly request: ChatRequest
-  readonly maxOutputTokens: number | null
-}
-
-/**
- * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
- * as tools for a model without tools, a forced tool that is not offered, an invalid schema, two different efforts or
- * formats, or `top_logprobs` without `logprobs`.
- */
-export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
-  const use = noGrammars()
-  const checkSchema = createCheckSchema(use)
-  const outputFormat = toFormat(body, { checkSchema, use })
-  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
-  const logprobs = toLogprobs(body)
-  const maxOutputTokens = toOutputLimit(body, {
-    ...logprobs,
+/** Translates a body. Throws the errors of `toRequest`, and an `ApiError` for `top_logprobs` without `logprobs`. */
+export function toGeneration(body: ChatBody, model: CatalogModel): ReturnType<typeof toRequest> {
+  return toRequest(body, {
+    model,
+    tools: body,
+    efforts: toEfforts(body),
+    toMessages: () => body.messages.map(toMessage),
+    topLogprobs: toTopLogprobs(body),
     stream: body.stream,
     ...toChoices(body),
-    model,
   })
-  return {
-    request: {
-      kind: 'chat',
-      messages: body.messages.map(toMessage),
-      ...toolUse,
-      outputFormat,
-      sampling: toSampling(body),
-      ...logprobs,
-      stop: toStop(body),
-      reasoningEffort: mergeEfforts(toEfforts(body), model),
-      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
-    },
-    maxOutputTokens,
-  }
 }
 
-/** Absent if no log probabilities are requested. Without `logprobs`, a `top_logprobs` of 0 has no effect. */
-function toLogprobs(body: ChatBody): Pick<ChatRequest, 'topLogprobs'> {
-  const { logprobs = false, top_logprobs: topLogprobs = 0 } = body
-  if (logprobs) return { topLogprobs }
-  if (topLogprobs === 0) return {}
+/** Undefined if no log probabilities are requested. Without `logprobs`, a `top_logprobs` of 0 has no effect. */
+function toTopLogprobs({ logprobs = false, top_logprobs: most = 0 }: ChatBody): number | undefined {
+  if (logprobs) return most
+  if (most === 0) return undefined
   throw new ApiError('invalid_request', "'top_logprobs': expected 'logprobs' to be true.", {
     param: 'top_logprobs',
   })

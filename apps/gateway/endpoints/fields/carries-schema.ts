@@ -1,18 +1,11 @@
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
+import { SCHEMA_PLACES } from './exact-texts.ts'
 
 /** Fields that may have their schema, regular expression or grammar as text. */
 const GUIDED = ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar']
 
-/** The fields of a body in which a JSON schema may be. `toToolUse` and `toOutputFormat` check the schemas. */
-const FIELDS_WITH_SCHEMA = [
-  'tools',
-  'response_format',
-  'text',
-  'output_config',
-  'output_format',
-  'structured_outputs',
-  ...GUIDED,
-]
+/** `toToolUse` and `toOutputFormat` check the schemas in these fields. */
+const FIELDS_WITH_SCHEMA = [...Object.keys(SCHEMA_PLACES), ...GUIDED]
 
 /**
  * Returns true if a body may have a JSON schema. Such a body is prepared on a thread, however small it is

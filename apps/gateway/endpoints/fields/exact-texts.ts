@@ -62,7 +62,8 @@ const FORMAT: Places = { schema: 'value', json_schema: { schema: 'value' } }
 const TOOL = { parameters: 'value', input_schema: 'value', function: { parameters: 'value' } } as const
 const TOOLS: Places = { each: { ...TOOL, tools: { each: TOOL } } }
 
-const PLACES: Places = {
+/** The places of JSON schemas within a body. */
+export const SCHEMA_PLACES = {
   tools: TOOLS,
   response_format: FORMAT,
   text: { format: FORMAT },
@@ -70,6 +71,10 @@ const PLACES: Places = {
   output_format: FORMAT,
   structured_outputs: { json: 'value' },
   guided_json: 'value',
+} as const satisfies Places
+
+const PLACES: Places = {
+  ...SCHEMA_PLACES,
   messages: { each: { content: { each: { input: 'value' } } } },
   input: {
     each: {

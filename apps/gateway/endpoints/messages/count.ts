@@ -15,8 +15,7 @@ export const messageCount: CountEndpoint = {
       table: MESSAGE_FIELDS,
       prompt: 'messages',
     })
-    const prompt = toPrompt(body, model)
-    return { model, request: { ...prompt, sampling: {}, stop: [] } }
+    return { model, request: toPrompt(body, model).request }
   },
   render: (tokens): z.infer<typeof MessageCount> => ({ input_tokens: tokens }),
 }

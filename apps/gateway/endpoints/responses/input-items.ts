@@ -5,7 +5,7 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { contentsOf } from '../fields/content.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
-import { ShortText } from '../fields/short-text.ts'
+import { CallId, ShortText } from '../fields/short-text.ts'
 import { ToolList } from '../fields/tools.ts'
 import { createOtherItems } from './other-items.ts'
 
@@ -44,9 +44,6 @@ const MessageItem = z.discriminatedUnion('role', [AssistantItem, InputMessageIte
   error:
     'expected one of system, developer, user, assistant; a tool’s result is an item of type function_call_output',
 })
-
-/** Without an id, a result belongs to a call by its place. */
-const CallId = optional(ShortText).transform((id) => id ?? '')
 
 const FunctionCallItem = z.object({
   type: z.literal('function_call'),
