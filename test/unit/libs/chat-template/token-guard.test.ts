@@ -62,7 +62,7 @@ const hostileText = fc
 
 type Write = (text: string) => string
 
-/** A chat in which `write` replaces every text that a caller may choose. */
+/** A chat in which `write` replaces every text that a caller may choose, except ids: they say what belongs together. */
 const chats = fc.record({
   texts: fc.array(fc.tuple(fc.constantFrom('system', 'user', 'tool', 'assistant'), hostileText), {
     minLength: 1,
@@ -76,11 +76,11 @@ type Choice = typeof chats extends fc.Arbitrary<infer T> ? T : never
 function toChat({ texts, call, tool }: Choice, write: Write): Chat {
   const messages = texts.map(([role, text]): ChatMessage => {
     const content = write(text)
-    if (role === 'tool') return { role, content, toolCallId: content }
+    if (role === 'tool') return { role, content, toolCallId: text }
     if (role !== 'assistant') return { role: role === 'user' ? role : 'system', content }
     const args = JSON.stringify({ [write(call[0])]: [write(call[1])] })
-    const broken = { id: write(call[0]), name: write(call[1]), arguments: `{${write(call[0])}` }
-    const whole = { id: write(call[1]), name: write(call[0]), arguments: args }
+    const broken = { id: call[0], name: write(call[1]), arguments: `{${write(call[0])}` }
+    const whole = { id: call[1], name: write(call[0]), arguments: args }
     // A model may write its own markers, so only tokens with the flag `special` are counted here.
     return { role, content, reasoning: content, toolCalls: [whole, broken] }
   })
