@@ -41,7 +41,10 @@ test(
     const { accountId: account, keyId: key } = await database.createAccount(9_000_000_000_000n)
     const session = await pool.connect()
     const run = async (statements: readonly string[]) => {
-      for (const text of statements) await session.query({ text, ...{ query_timeout: LIMIT_MS } })
+      for (const text of statements) {
+        const query = { text, query_timeout: LIMIT_MS }
+        await session.query(query)
+      }
     }
     try {
       // The triggers of the tables are off while the rows are made.
