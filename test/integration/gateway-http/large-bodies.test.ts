@@ -127,6 +127,15 @@ it('an account gets as much as each of the others, and large bodies take nothing
   expect((await first[2]?.answered)?.status).toBe(200)
 })
 
+it('small bodies do not take the memory of large ones', async () => {
+  const { begin } = await serveAccounts(5 * LARGE)
+  const body = JSON.stringify({ ...CHAT, padding: 'x'.repeat(LARGE) })
+  const uploads = [await begin('a', body), await begin('b', body)]
+  for (const account of ['c', 'd', 'e']) await begin(account, '{"')
+  for (const upload of uploads) upload.finish()
+  for (const upload of uploads) expect((await upload.answered).status).toBe(200)
+})
+
 it('a body of one byte counts as what its request takes, and leaves when others need the memory', async () => {
   const { clock, begin, statusOf } = await serveAccounts(160 * 1_024)
   const silent = []
@@ -202,7 +211,7 @@ it('a client that neither reads its refusal nor hangs up loses its connection', 
   await arrived
   clock.ms += 10_000
   seconds(1)
-  await closed
+  await expect(closed).resolves.toBeDefined()
 })
 
 it.each([
