@@ -1,7 +1,7 @@
 // Measures how holds that grow serve accounts with small balances: how many answers money cuts although the balance would
 // have paid for them, how many requests get a 402 although credits come back soon, and how often holds have to grow.
 //
-//   npm run bench:holds [-- --calls 10000 --seed 1 --credit-wait-ms 3000]
+//   npm run bench:holds [-- --calls 10000 --seed 1 --credit-wait-ms 30000]
 //
 // The calls are mixed: log-normal answers of three models, accounts with a few, with some and with many credits. A
 // third of the requests set an output limit near the answer's length, a third a limit of ten times the length, and a
@@ -21,7 +21,7 @@ const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
-    'credit-wait-ms': { type: 'string', default: '3000' },
+    'credit-wait-ms': { type: 'string', default: '30000' },
   },
 })
 

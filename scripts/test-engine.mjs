@@ -14,7 +14,7 @@ import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
 /** The scenarios that are recorded only without further arguments. */
-const SCENARIOS = ['engine-scenarios', 'engine-client', 'engine-salt']
+const SCENARIOS = ['engine-scenarios', 'engine-client', 'engine-salt', 'engine-neighbours']
 
 await runScript(async () => {
   const [address, ...args] = process.argv.slice(2)
@@ -29,6 +29,15 @@ await runScript(async () => {
   // The files run one after another, because they share the one engine.
   const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
   const files = suite.map((name) => `test/contract/${name}.test.ts`)
-  const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '120000']
+  // A stall of the machine lets a test miss the state that it waits for, so a test that fails runs again.
+  const options = [
+    '--project',
+    'contract',
+    '--no-file-parallelism',
+    '--test-timeout',
+    '60000',
+    '--retry',
+    '2',
+  ]
   return await runAndCount([...options, ...files])
 })

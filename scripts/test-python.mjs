@@ -1,5 +1,5 @@
-// `npm run test:python`: tests Python clients against a separate cluster. lm-evaluation-harness has an environment of its
-// own, because its packages may require other versions than the clients.
+// `npm run test:python`: tests Python clients against a separate cluster. The agent frameworks and lm-evaluation-harness
+// have environments of their own, because their packages may require other versions than the clients.
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
@@ -14,6 +14,7 @@ await runScript(async () => {
   await ensureDependencies({ dev: false })
   const suites = [
     { programs: ensurePython('clients'), folder: 'test/python' },
+    { programs: ensurePython('agents'), folder: 'test/python/agents' },
     { programs: ensurePython('evaluation'), folder: 'test/python/evaluation' },
   ]
   return await withCluster(async ({ env }) => {

@@ -19,6 +19,7 @@ const ALONE = [
 ]
 
 const CLIENTS = 'test/e2e/clients/*.test.ts'
+const PROGRAMS = 'test/e2e/clients/programs/*.test.ts'
 
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
@@ -115,7 +116,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          exclude: [CLIENTS],
+          exclude: [CLIENTS, PROGRAMS],
           ...SHARED,
           ...WITH_SERVERS,
         },
@@ -149,6 +150,15 @@ export default defineConfig({
           include: ['test/chaos/**/*.test.ts'],
           ...SHARED,
           ...WITH_SERVERS,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'programs',
+          include: [PROGRAMS],
+          ...SHARED,
+          globalSetup: ['test/support/global-setup.ts', 'test/programs/global-setup.ts'],
         },
       },
       {

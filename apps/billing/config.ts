@@ -9,6 +9,7 @@ import {
   ListenHost,
   OpsFields,
   Port,
+  Secrets,
   setTogether,
 } from '#libs/config/config-fields.ts'
 import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
@@ -17,12 +18,6 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 const PostgresUrl = z
   .url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
   .refine(hasReadableLogin, ENCODED_LOGIN)
-
-const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
-const ReceiptSecrets = z
-  .string()
-  .transform((text) => text.split(','))
-  .pipe(z.tuple([ReceiptSecret], ReceiptSecret))
 
 const Fields = z.object({
   ...OpsFields,
@@ -59,13 +54,18 @@ const Fields = z.object({
    * The first secret signs new receipts. A receipt that any of the secrets has signed is accepted. Each secret has at
    * least 32 characters.
    */
-  RECEIPT_SECRETS: ReceiptSecrets,
+  RECEIPT_SECRETS: Secrets,
   /**
    * Paths of JSON files in the format of `CatalogFile`, separated by commas; together they are one catalog. Default:
    * billing serves the catalog of the database.
    */
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
+  /**
+   * How many tokens of an account's failed generations are free in a clock hour. Further failures of the hour are
+   * charged for the tokens that were computed.
+   */
+  FREE_TOKENS_PER_HOUR: z.coerce.number().int().min(0).max(1_000_000_000).default(100_000),
   /**
    * How many whole months before the present month stay in the database. `millrace ledger archive` refuses to archive
    * them.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { namePlace, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { openServerCredentials } from '#libs/grpc/open-credentials.ts'
@@ -22,6 +22,7 @@ import { awaitServiceRights, SCHEMA_RIGHTS } from './database/service-rights.ts'
 import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
+import { watchWrites } from './database/watch-writes.ts'
 import { createLookUpLane } from './money/lanes/look-up-lane.ts'
 import { createMoneyLane } from './money/lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
@@ -139,12 +140,18 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const models = releasers.add('models', await followModels({ pool, versions, log }), {
     run: (models) => models.stop(),
   })
+  const writes = watchWrites(() => performance.now())
+  const receipts = createReceipts(config.RECEIPT_SECRETS)
   const money = createMoney({
     pool,
-    receipts: createReceipts(config.RECEIPT_SECRETS),
+    receipts,
     holdGraceMs: config.HOLD_GRACE_MS,
+    freeTokensPerHour: config.FREE_TOKENS_PER_HOUR,
     nowMs,
-    onCall: (call, durationMs) => metrics.databaseSeconds.observe({ call }, durationMs / 1_000),
+    onCall(call, durationMs, error) {
+      metrics.databaseSeconds.observe({ call }, durationMs / 1_000)
+      writes.noteFailure(error)
+    },
   })
   const lane = createMoneyLane({
     money,
@@ -181,6 +188,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
       redis,
       consumer: replica,
       money,
+      receipts,
       timings: createTimingWriter({ pool: callersPool, nowMs, log }),
       models: models.current,
       metrics,
@@ -270,7 +278,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const { statementMs } = MONEY_BOUNDS
   const pooled =
     config.DATABASE_POOLER === 'none' ? null : { role: SERVICE_ROLE, statementMs, idleMs: statementMs }
-  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs, log })
+  const database = watchReadiness({ pool, pooled, writes, everyMs: LIMITS.databaseCheckMs, log })
   releasers.add('readiness', database, {
     run(database) {
       database.stop()

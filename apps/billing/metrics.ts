@@ -1,4 +1,4 @@
-import type { Gauge, Registry } from 'prom-client'
+import type { Gauge, Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { SettleResult } from './money/money.ts'
 
@@ -10,7 +10,7 @@ export type BillingMetrics = ReturnType<typeof createMetrics>
 /** Billing's metrics. An operator should look into everything that counts as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const { counter, gauge, histogram } = declareMetrics(registry)
-  /** A gauge without a value until it is set; prom-client would begin with 0. */
+  /** A gauge without a value until it is set; the library would begin with 0. */
   const unknown = (metric: { name: string; help: string }): Gauge => {
     const unset = gauge(metric)
     unset.remove()
@@ -27,7 +27,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     labelNames: ['kind'],
   })
   // An alert watches the increase of a series, so each series exists from the start.
-  for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter']) settlementAlarms.inc({ kind }, 0)
+  for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter', 'unproven']) settlementAlarms.inc({ kind }, 0)
   return {
     moneyCalls: counter({
       name: 'millrace_billing_money_calls_total',
@@ -67,6 +67,10 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       name: 'millrace_billing_charged_credits_total',
       help: 'Credits charged for generations, by model',
       labelNames: ['model'],
+    }),
+    chargedFailures: counter({
+      name: 'millrace_billing_charged_failures_total',
+      help: 'Failed generations that were charged, because their account had used up its free tokens of the hour',
     }),
     writtenOffCredits: counter({
       name: 'millrace_billing_written_off_credits_total',

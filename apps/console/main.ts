@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { ME } from '#libs/admin-contract/resources/me.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'

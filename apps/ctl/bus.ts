@@ -126,7 +126,7 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     uncordon: async (worker) =>
       await ask(
         worker,
-        async (redis, id) => await sendUncordon(redis, id, null),
+        async (redis, id) => await sendUncordon(redis, id, { term: null }),
         ({ phase, cordonTerm }) => phase !== null && (phase !== 'cordoned' || cordonTerm !== null),
       ),
   }

@@ -7,6 +7,8 @@ export type ListedEngine = Pick<EngineState, 'model' | 'ready' | 'slots' | 'runn
   readonly phase: WorkerPhase | null
   /** The term of the scaler that cordons the engine; null when no scaler does. */
   readonly cordonTerm: number | null
+  /** The engine's release and its servicer; null until it is connected. */
+  readonly engine: string | null
 }
 
 export type ListedWorker = {
@@ -50,13 +52,14 @@ export function listWorkers(
 
 function toEngines(states: readonly EngineState[], reports: readonly Capacity[]): readonly ListedEngine[] {
   const known = states.map(({ model, ready, slots, running, meanGenerationMs }): ListedEngine => {
-    const { phase = null, cordonTerm = null } = reports.find((report) => report.model === model) ?? {}
-    return { model, ready, slots, running, meanGenerationMs, phase, cordonTerm }
+    const report = reports.find((each) => each.model === model)
+    const { phase = null, cordonTerm = null, engine = null } = report ?? {}
+    return { model, ready, slots, running, meanGenerationMs, phase, cordonTerm, engine }
   })
   const others = reports
     .filter(({ model }) => states.every((state) => state.model !== model))
-    .map(({ model, phase, slots, running, meanGenerationMs, cordonTerm }): ListedEngine => {
-      return { model, ready: phase === 'ready', slots, running, meanGenerationMs, phase, cordonTerm }
+    .map(({ model, phase, slots, running, meanGenerationMs, cordonTerm, engine = null }): ListedEngine => {
+      return { model, ready: phase === 'ready', slots, running, meanGenerationMs, phase, cordonTerm, engine }
     })
   return [...known, ...others]
 }

@@ -13,6 +13,9 @@ process.stdout.on('error', (error) => {
   process.exit(EXIT_CODES.unreachable)
 })
 
+// Its reader may be gone as well, as with `2>&1 | head`.
+process.stderr.on('error', () => undefined)
+
 process.exitCode = await runCommand(process.argv.slice(2), readConfig(), {
   async write(text) {
     if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')

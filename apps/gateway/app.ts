@@ -1,5 +1,5 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { AskAccount } from '#libs/billing-client/ask-account.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
@@ -49,6 +49,7 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
+import { isAnthropic } from './http/dialect.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
@@ -92,6 +93,8 @@ type AppDeps = {
   readonly prepareOnThread: PrepareOnThread
   /** Returns whether turns of this model are offered to workers. */
   readonly takesOffers: (model: string) => boolean
+  /** The secrets of encrypted reasoning, the newest first. */
+  readonly reasoningSecrets: readonly string[]
   /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -138,7 +141,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
-  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
+  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify({
+    ...deps,
+    isAnthropic,
+  })
   const { callerOf, readerOf } = identities
 
   installRequestId(app)
@@ -203,6 +209,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     labelNames: ['place'],
   })
   const calledCatalogOf = (request: FastifyRequest) => withCallFormats(catalogOf(request), deps.callFormatOf)
+  const reasoningKeysOf = (request: FastifyRequest) => ({
+    secrets: deps.reasoningSecrets,
+    account: accountOf(request),
+  })
   const takeBody = installBodyBudget(app, {
     limits,
     ownerOf: (request) =>
@@ -217,6 +227,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     catalogOf: calledCatalogOf,
     callerOf,
     accountOf,
+    reasoningKeysOf,
     takeBody,
     onPrepare: (place) => bodies.inc({ place }),
   })
@@ -248,6 +259,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     generate,
     prepareRequest,
     callerOf,
+    reasoningKeysOf,
     spanOf,
     startWaitOf: ({ headers }: FastifyRequest) => readWaitPreference(headers, limits.startWaitS),
     sseSockets,

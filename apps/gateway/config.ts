@@ -11,6 +11,7 @@ import {
   OpsFields,
   Port,
   PresenceTtlMs,
+  Secrets,
   setTogether,
   TrustedProxies,
 } from '#libs/config/config-fields.ts'
@@ -72,6 +73,11 @@ const Fields = z.object({
   FALLBACK_CATALOG: CatalogPaths.optional(),
   /** `on`: `usage` in answers has the charge, as `cost`. */
   USAGE_COST: z.enum(['on', 'off']).default('on'),
+  /**
+   * The first secret encrypts reasoning that clients keep. Reasoning that any of the secrets has encrypted is read. Each
+   * secret has at least 32 characters. Default: a secret that all gateways share, in the queue Redis.
+   */
+  REASONING_SECRETS: Secrets.optional(),
   /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
   /** The origins whose pages may call this interface from a browser, or `*` for all origins. */
@@ -89,8 +95,8 @@ const Fields = z.object({
   /** How many requests may wait for the start of one model. One account may have a quarter of them. */
   START_WAITS: z.coerce.number().int().min(1).max(100_000).default(256),
   HOLD_GRACE_MS: HoldGraceMs,
-  /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
-  CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
+  /** The longest time that a request waits for credits which other running requests hold; 0: it does not wait. */
+  CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(30_000),
   PRESENCE_TTL_MS: PresenceTtlMs,
   /** If `on`, turns of conversations are offered to the workers that have cached the earlier turns. */
   PREFIX_AFFINITY: z.enum(['on', 'off']).default('on'),

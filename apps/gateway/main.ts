@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname } from 'node:os'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
@@ -9,6 +9,7 @@ import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -21,6 +22,7 @@ import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } fr
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmission } from './generation/create-admission.ts'
+import { createAskForReport } from './generation/ask-for-report.ts'
 import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
@@ -175,10 +177,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     models: catalog.list,
     waitingBytesOf: record.waitingBytes,
   })
-  const giveUpBus = createGiveUpBus({
-    busAwayMs: presence.busAwayMs,
-    loseAll: () => inboxes.loseAll('bus-away'),
-  })
+  const giveUpBus = createGiveUpBus(presence.busAwayMs, () => inboxes.loseAll('bus-away'))
   const poisonBound = createPoisonBound({ redis: queueRedis, redisNowMs: queueClock.nowMs, log })
   const stopTicking = everySecond(() => {
     inboxes.tick()
@@ -209,6 +208,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onShortage: suspectShortage,
     creditWaitMs: config.CREDIT_WAIT_MS,
     control,
+    nowMs,
     metrics,
     log,
   })
@@ -249,6 +249,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         isBarred: poisonBound.isBarred,
         ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
+      askForReport: createAskForReport({ claimant: record.claimant, stop: control.stop }),
       endGeneration: createEndGeneration({
         settlements,
         stopWorker: (worker, stream) => void control.stop(worker, [stream]),
@@ -293,6 +294,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
     takesOffers: warmOffers.takesOffers,
+    reasoningSecrets: config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)],
     newId: () => randomUUIDv7(),
     nowMs,
     wallClockMs,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { sendCordon, sendUncordon } from '#libs/event-bus/worker-control.ts'
+import { sendCordon, sendUncordon, type Lease } from '#libs/event-bus/worker-control.ts'
 import { KubernetesError, type KubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { RELEASE_COST } from './decide/release-pods.ts'
@@ -29,11 +29,13 @@ export function createActOnPods(options: {
   client: Pick<KubernetesClient, 'patch'>
   /** The API path of the namespace's pods: `/api/v1/namespaces/<name>/pods`. */
   podsPath: string
+  /** Returns the value of the lock in this term, by which workers know the leader. */
+  leaseOf: (term: number) => Lease
   /** Returns the boot id of the pod's worker; null when it has not reported. */
   workerOf: (pod: PodView) => string | null
   log: Logger
 }): ActOnPods {
-  const { buses, client, podsPath, workerOf, log } = options
+  const { buses, client, podsPath, leaseOf, workerOf, log } = options
   const patching = new Set<string>()
 
   function send(pod: PodView, message: (bus: Redis, worker: string) => Promise<boolean>) {
@@ -64,12 +66,14 @@ export function createActOnPods(options: {
   }
 
   return (pods, orders, term) => {
+    const lease = leaseOf(term)
     const named = (names: readonly string[]) => pods.filter(({ name }) => names.includes(name))
     for (const pod of named(orders.cordon)) {
-      send(pod, async (bus, worker) => await sendCordon(bus, worker, { term, forMs: CORDON_MS }))
+      send(pod, async (bus, worker) => await sendCordon(bus, worker, { term, forMs: CORDON_MS, lease }))
     }
     for (const pod of named(orders.uncordon)) {
-      if (pod.cordonTerm !== null) send(pod, async (bus, worker) => await sendUncordon(bus, worker, term))
+      if (pod.cordonTerm !== null)
+        send(pod, async (bus, worker) => await sendUncordon(bus, worker, { term, lease }))
       if (pod.deletionCost === RELEASE_COST) void setCost(pod, null)
     }
     for (const pod of named(orders.release)) {

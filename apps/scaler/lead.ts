@@ -1,12 +1,6 @@
 import { z } from 'zod'
-import { keyPrefix } from '#libs/generation-record/keys.ts'
+import { scalerKeys } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
-
-/** All keys of the scalers with this name. The hash tag in the keys puts them on one node of a Redis Cluster. */
-export const scalerKeys = (name: string) => {
-  const prefix = `${keyPrefix()}{scaler:${name}}:`
-  return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
-}
 
 /** The value of the lock. */
 export const toHolder = (self: string, term: number) => `${term} ${self}`
@@ -42,7 +36,7 @@ const SLACK_MS = 500
 export function createLead(options: {
   redis: RedisClient
   name: string
-  /** The boot id of this process. */
+  /** A random text that other processes can only read in the lock: it proves to workers who leads. */
   self: string
   nowMs: () => number
 }): Lead {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
@@ -20,7 +20,7 @@ import { createAnswers, STALE_MS } from './answers.ts'
 import { ScalerConfig, toClusterAccess } from './config.ts'
 import { startControl, type Control } from './control.ts'
 import { createExplainModels } from './explain-models.ts'
-import { createLead } from './lead.ts'
+import { createLead, toHolder } from './lead.ts'
 import { createLoadOf } from './load-models.ts'
 import { createPublishStates } from './publish-states.ts'
 import { parseScalerModels, type ScalerModels } from './scaler-models.ts'
@@ -150,10 +150,12 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
       await subscribeSignal({ subscriber, log }, CAPACITY, capacity.receive)
     }),
   )
+  // Not the boot id, which is in messages on the bus.
+  const secret = randomUUID()
   control = startControl({
     scaler,
-    lead: createLead({ redis: queue, name, self, nowMs }),
-    store: createSnapshotStore({ redis: queue, name, self }),
+    lead: createLead({ redis: queue, name, self: secret, nowMs }),
+    store: createSnapshotStore({ redis: queue, name, self: secret }),
     answers,
     bus,
     demand,
@@ -166,6 +168,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
       buses,
       client,
       podsPath: cluster.podsPath,
+      leaseOf: (term) => ({ scaler: name, holder: toHolder(secret, term) }),
       workerOf: (pod) => capacity.ofPod(pod)?.capacity.id ?? null,
       log,
     }),

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { ClassGpus } from './decide/decide-round.ts'
 import type { Round } from './plan-round.ts'

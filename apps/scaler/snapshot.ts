@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { scalerKeys } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import { BudgetState, PoolState, StartTimes } from './decide/types.ts'
-import { scalerKeys, toHolder } from './lead.ts'
+import { toHolder } from './lead.ts'
 import { ModelReport } from './model-report.ts'
 
 const known = z.number().min(0).nullable()

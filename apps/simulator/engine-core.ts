@@ -23,7 +23,8 @@ export type EngineCore = {
   readonly load: () => Load
   /** Tokens generated per second over the last two seconds. */
   readonly throughput: () => number
-  readonly totals: () => { readonly steps: number; readonly tokens: number }
+  /** `promptTokens` counts the tokens of prompts that were computed, without cached tokens. */
+  readonly totals: () => { readonly steps: number; readonly tokens: number; readonly promptTokens: number }
   flushCache(): boolean
   stop(): void
 }
@@ -32,7 +33,7 @@ export type EngineCore = {
 export function createEngineCore(config: EngineConfig, onDeath: () => void): EngineCore {
   const listeners = new Map<Sequence, Listener>()
   const meter = createThroughputMeter()
-  const totals = { steps: 0, tokens: 0 }
+  const totals = { steps: 0, tokens: 0, promptTokens: 0 }
   let slowness = 1
   let tokensToLive: number | null = null
   let alive = true
@@ -40,7 +41,10 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     pool: createBlockPool({ blocks: config.kvBlocks, blockSize: config.blockSize }),
     maxNumSeqs: config.maxNumSeqs,
     maxNumBatchedTokens: config.maxNumBatchedTokens,
-    durationMs: (work) => stepDurationMs(config, work) * slowness,
+    durationMs(work) {
+      totals.promptTokens += work.prefillTokens
+      return stepDurationMs(config, work) * slowness
+    },
   })
   const loop = createStepLoop({ scheduler, onOutputs: deliver })
   const firstTokenMs = config.behaviour.type === 'waits' ? config.behaviour.firstTokenMs : 0
@@ -70,14 +74,19 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     totals.steps += 1
     totals.tokens += tokens
     meter.add(tokens)
+    const isLost = outputs.some(({ sequence, isFirst }) => sequence.spoilsStep && isFirst)
+    if (!isLost) pass(outputs)
+    if (tokensToLive === null) return
+    tokensToLive -= tokens
+    if (tokensToLive <= 0) die()
+  }
+
+  function pass(outputs: readonly Output[]): void {
     for (const output of outputs) {
       const listener = listeners.get(output.sequence)
       if (output.ended) listeners.delete(output.sequence)
       listener?.onOutput(output)
     }
-    if (tokensToLive === null) return
-    tokensToLive -= tokens
-    if (tokensToLive <= 0) die()
   }
 
   function die(): void {

@@ -48,7 +48,9 @@ export async function startEngine(options: {
   let address = config.listen
   let listening = false
   let stopped = false
-  const start = () => startRun(options, { sampled, writeScript, faults: () => faults, onDeath })
+  let loading: NodeJS.Timeout | null = null
+  const isLoading = () => loading !== null
+  const start = () => startRun(options, { sampled, writeScript, faults: () => faults, isLoading, onDeath })
   let run = start()
   /** The last change of the faults: changes are made one after the other. */
   let changes = Promise.resolve()
@@ -71,6 +73,7 @@ export async function startEngine(options: {
     if (faults.startDelayMs > 0) await sleep(faults.startDelayMs)
     if (stopped) return
     run.core.applyFaults(faults)
+    if (faults.loadMs > 0) loading = setTimeout(() => (loading = null), faults.loadMs)
     if (!faults.refuseConnections) await listen()
     log.info({ model: config.model, address, kind: config.kind }, 'engine started')
   }
@@ -117,6 +120,7 @@ export async function startEngine(options: {
     async stop(graceMs = 5_000) {
       stopped = true
       clearTimeout(revival)
+      clearTimeout(loading ?? undefined)
       listening = false
       const cut = setTimeout(() => run.handlers.failAll(SHUT_DOWN), graceMs)
       // Clients that read have one more second to receive the statuses. After that, connections are closed.
@@ -147,10 +151,11 @@ function startRun(
     sampled: SampledModel
     writeScript: ScriptWriter
     faults: () => FaultSettings
+    isLoading: () => boolean
     onDeath: () => void
   },
 ): EngineRun {
-  const { sampled, writeScript, faults, onDeath } = needs
+  const { sampled, writeScript, faults, isLoading, onDeath } = needs
   const core = createEngineCore(config, onDeath)
   const parts = {
     core,
@@ -162,10 +167,13 @@ function startRun(
     streamInterval: config.streamInterval,
     fails: config.behaviour.type === 'fails-before-text' || config.behaviour.type === 'fails-in-text',
   }
-  const handlers = createEngineHandlers({ config, model, core, parts })
+  const handlers = createEngineHandlers({ config, model, core, parts, isLoading })
   const server = new Server(UNLIMITED_MESSAGES)
   server.addService(engineService(), handlers.implementation)
-  server.addService(HEALTH_SERVICE, createHealthHandlers(core.alive))
+  server.addService(
+    HEALTH_SERVICE,
+    createHealthHandlers(() => core.alive() && !isLoading()),
+  )
   return { server, core, handlers }
 }
 

@@ -23,6 +23,11 @@ const FIELDS = {
   hangs: z.boolean(),
   /** How long each start takes before the engine listens, in milliseconds. */
   startDelayMs: z.int().min(0).max(600_000),
+  /**
+   * How long each start continues after the engine listens, in milliseconds: it answers questions about itself, reports
+   * that it is not healthy, and generates nothing.
+   */
+  loadMs: z.int().min(0).max(600_000),
   /** Steps take this many times as long. */
   slowness: z.number().positive(),
 }
@@ -37,6 +42,7 @@ export const FaultSettings = z.strictObject({
   restartAfterMs: FIELDS.restartAfterMs.default(null),
   hangs: FIELDS.hangs.default(false),
   startDelayMs: FIELDS.startDelayMs.default(0),
+  loadMs: FIELDS.loadMs.default(0),
   slowness: FIELDS.slowness.default(1),
 })
 export type FaultSettings = z.infer<typeof FaultSettings>

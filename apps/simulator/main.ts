@@ -15,7 +15,7 @@
 //
 // The field `behaviour` of an engine can replace this answer by a fixed answer, the same in every call (behaviour.ts).
 // Faults are changed on the operators' port: GET and POST /faults (faults.ts).
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { SimulatorConfig } from './config.ts'

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { EngineCore } from './engine-core.ts'
 
@@ -27,6 +27,13 @@ export function registerEngineMetrics(
       'millrace_simulator_tokens_total',
       'Tokens generated since the engine started.',
       (core) => core.totals().tokens,
+    ),
+  )
+  counter(
+    ofEngines(
+      'millrace_simulator_prompt_tokens_total',
+      'Prompt tokens computed since the engine started; cached ones do not count.',
+      (core) => core.totals().promptTokens,
     ),
   )
   gauge(

@@ -71,6 +71,8 @@ const Fields = z.object({
    * limit is higher.
    */
   ENGINE_START_LIMIT_MS: z.coerce.number().int().min(1_000).default(1_800_000),
+  /** `serve`: the worker also serves an engine whose release is known to lose tokens. */
+  ENGINES_THAT_LOSE_TOKENS: z.enum(['refuse', 'serve']).default('refuse'),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,
 })

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { scalerKeys } from '#libs/generation-record/keys.ts'
 import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -204,6 +205,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const renderers = new Map<string, RenderPrompt>()
   const countTokens = createCountTokens({ redisOf, find: (model) => renderers.get(model), log })
   await subscribe({
+    isHeld: async ({ scaler, holder }) => (await queueRedis.get(scalerKeys(scaler).leader)) === holder,
     onStop: running.stopStreams,
     onResend: (gateway, from) => metrics.resentFrames.inc(publisher.resend(gateway, from)),
     onAsk: running.answer,
@@ -287,7 +289,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
       place.refuses = model.refuses
-      const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
+      const engine = await connectEngine({
+        address,
+        maxNumSeqs,
+        onDead: place.life.noteDead,
+        servesLossy: config.ENGINES_THAT_LOSE_TOKENS === 'serve',
+        family,
+        log: log.child({ model: name }),
+      })
       clients.push(engine.client)
       const renderPrompt = createRenderPrompt(model)
       const chat = createChatModel({ model, renderPrompt })

@@ -17,7 +17,9 @@ export async function openRedisServers(opening: {
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectQueue = async (role: string, patience: RedisPatience) => {
     const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
-    return releasers.add(role, await connectRedis({ ...options, rights: queueRights('worker') }), disconnect)
+    const models = [...new Set(config.WORKERS.map(({ model }) => model))]
+    const rights = queueRights('worker', models)
+    return releasers.add(role, await connectRedis({ ...options, rights }), disconnect)
   }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
     const connect = async (role: string, patience: RedisPatience) => {

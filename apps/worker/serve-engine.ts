@@ -49,7 +49,7 @@ export type ServedEngine = {
    * number is null if the engine does not report it.
    */
   kv(): { readonly used: number | null; readonly capacity: number | null }
-  /** The engine's last report; a field is null if the engine does not report it. */
+  /** The engine's release (see `ConnectedEngine`), and its last report, which is null if there is none. */
   engine(): { readonly version: string | null; readonly waiting: number | null }
   /** Call it when the cordon has begun or ended. */
   followCordon(): void
@@ -101,7 +101,7 @@ export function serveEngine(deps: {
   services: WorkerServices
 }): ServedEngine {
   const { model, life, silenceMs, prefillTokens, services } = deps
-  const { client: engine, maxNumSeqs, contextWindow, kind } = deps.engine
+  const { client: engine, maxNumSeqs, contextWindow, vocabularySize, release, kind } = deps.engine
   const { worker, running, metrics, engineMetrics, isCordoned, announce, nowMs } = services
   const log = services.log.child({ model: model.name })
   const operation = kind === 'chat' ? 'chat' : 'embeddings'
@@ -160,6 +160,7 @@ export function serveEngine(deps: {
       model: model.chat,
       engine,
       contextWindow,
+      vocabularySize,
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
       prefills: createPrefills(prefillTokens),
@@ -276,7 +277,7 @@ export function serveEngine(deps: {
       const isKnown = load !== null && (live.size === 0 || load.running > 0)
       return { used: isKnown ? load.kvUsedTokens : null, capacity: load?.kvCapacityTokens ?? null }
     },
-    engine: () => ({ version: loads.last()?.version ?? null, waiting: loads.last()?.waiting ?? null }),
+    engine: () => ({ version: release, waiting: loads.last()?.waiting ?? null }),
     followCordon() {
       if (!stopping) follow()
     },

@@ -23,7 +23,7 @@ export type WorkerBus = {
   sendCapacity(capacity: Capacity): void
   /** Sends reports for operators on every server, until it is stopped. */
   startReporter(build: () => Report): Promise<Reporter>
-  /** Receives the control messages of all gateways. */
+  /** Receives the control messages of gateways, of the leading scaler and of operators. */
   subscribe(handlers: ControlHandlers): Promise<void>
 }
 

@@ -76,6 +76,7 @@ export async function openBenchDatabase(options: {
       pool,
       receipts: createReceipts([RECEIPT_SECRETS]),
       holdGraceMs: HOLD_GRACE_MS,
+      freeTokensPerHour: 100_000,
       nowMs: () => Date.now(),
     }),
     keys: {

@@ -6,6 +6,7 @@ import { createExpectedOutput } from '#apps/gateway/generation/expected-output.t
 import { createGrowHold, type HoldGrowth } from '#apps/gateway/generation/grow-hold.ts'
 import { createHoldShares, type HoldShares } from '#apps/gateway/generation/hold-shares.ts'
 import { createReserve } from '#apps/gateway/generation/reserve.ts'
+import { createRunningHolds } from '#apps/gateway/generation/running-holds.ts'
 import { capOutput, paidOutput } from '#apps/worker/run/cap-output.ts'
 import { createPaidOutput } from '#apps/worker/run/paid-output.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -48,11 +49,18 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
   const counted: Counted = { growths: new Map(), waits: new Map() }
   const inputEstimate = createInputEstimate()
   const expectedOutput = createExpectedOutput()
+  const runningHolds = createRunningHolds({ expectedOutput, nowMs })
   const reserve = createReserve({
     billing,
     inputEstimate,
     expectedOutput,
-    creditLine: createCreditLine({ limitMs: creditWaitMs, onEnd: (end) => count(counted.waits, end) }),
+    creditLine: createCreditLine({
+      limitMs: creditWaitMs,
+      onEnd: (end) => count(counted.waits, end),
+      nowMs,
+    }),
+    runningHolds,
+    nowMs,
     releaseHold: (id) => {
       throw new Error(`${id} may have been reserved`)
     },
@@ -100,6 +108,17 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
     const wasPaid = billing.availableAtGrant(call.id) >= neededNano
     inputEstimate.learn(model.id, call.size, promptTokens)
     const shares = createHoldShares(hold, choices)
+    const received = answers.map(() => 0)
+    const used = () => {
+      const tokens = received.reduce((sum, each) => sum + each, 0)
+      const amountNano = BigInt(shares.whole().amountNano)
+      return {
+        amountNano,
+        usedNano: priceTokens({ input: promptTokens, cachedInput: 0, output: tokens }, prices),
+        tokens,
+      }
+    }
+    const leaveHolds = runningHolds.enter({ call, used })
     const ends = await Promise.all(
       answers.map(async (tokens, choice) => {
         const job = generationJob({
@@ -111,12 +130,19 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
           maxOutputTokens: most,
           contextWindow: model.contextWindow,
         })
-        const ended = await runAnswer(job, { shares, choice, tokens, promptTokens })
+        const ended = await runAnswer(job, {
+          shares,
+          choice,
+          tokens,
+          promptTokens,
+          onTokens: (passedOn) => void (received[choice] = passedOn),
+        })
         shares.completed(choice, { promptTokens, completionTokens: ended.tokens })
         expectedOutput.learn(model.id, caller.accountId, ended)
         return ended
       }),
     )
+    leaveHolds()
     const completionTokens = ends.reduce((sum, { tokens }) => sum + tokens, 0)
     const { receipt } = shares.whole()
     setTimeout(
@@ -139,7 +165,13 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
   /** Runs one answer as its worker does, and resolves when it has ended. */
   async function runAnswer(
     job: ChatJob,
-    of: { shares: HoldShares; choice: number; tokens: number; promptTokens: number },
+    of: {
+      shares: HoldShares
+      choice: number
+      tokens: number
+      promptTokens: number
+      onTokens: (passedOn: number) => void
+    },
   ): Promise<{ tokens: number; isCut: boolean }> {
     const { shares, choice, promptTokens } = of
     let cap = capOutput(job, promptTokens, job.contextWindow)
@@ -191,6 +223,7 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
         const ids = IDS.subarray(0, Math.min(STEP_TOKENS, total - produced))
         produced += ids.length
         if (ids.length > 0) passedOn += paid.take(ids).length
+        of.onTokens(passedOn)
         if (passedOn === total || paid.isOver()) ended.resolve()
       },
     })

@@ -49,6 +49,7 @@ export async function openVirtualBilling(options: {
     pool,
     receipts: createReceipts(['a-receipt-secret-of-the-bench-alone']),
     holdGraceMs: HOLD_GRACE_MS,
+    freeTokensPerHour: 100_000,
     nowMs: options.nowMs,
   })
   const accounts = new Map<string, Account>()

@@ -3,7 +3,7 @@ import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-req
 import { parseExact } from '#libs/json-schema/exact-json.ts'
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 import { createNumberKeeper } from './python/number-keeper.ts'
-import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
+import { createPythonTemplate, TemplateRefusal, type PythonTemplate } from './python/python-template.ts'
 import { fitMessages, UnprintableError } from './shape/fit-messages.ts'
 import { PLAIN_VALUES, PROBED_TOOL, probeTemplate, probeTools } from './shape/probe-template.ts'
 import { PLAIN_SHAPES, type TemplateShapes } from './shape/template-shape.ts'
@@ -70,27 +70,31 @@ export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOp
   const { writeCalls = null } = options
   const print = openTemplate(chatTemplate, options.now)
   const guard = createTokenGuard({ addedTokens, source: `${source ?? ''}\n${toolSource ?? ''}` })
+  function render({ messages, tools, switches }: Chat): string[] {
+    const shape = tools.length === 0 ? shapes.plain : shapes.withTools
+    const numbers = createNumberKeeper()
+    const safe: SafeValues = {
+      text: guard.guardText,
+      json: (json) => guard.guardJson(numbers.parse(json)),
+      exactJson: (json) => guard.guardJson(parseExact(json)),
+    }
+    if (tools.length > 0 && !shapes.tools) throw new UnprintableError('tools')
+    const fitted = fitMessages(messages, shape)
+    const prompt = print({
+      switches,
+      messages: fitted.map((message) => toTemplateMessage(message, shape, { safe, writeCalls })),
+      tools: tools.map((tool) => toTemplateTool(tool, safe)),
+    })
+    return guard.toPieces(numbers.restore(prompt))
+  }
+
   return {
     isForged: guard.isForged,
-    render({ messages, tools, switches }) {
-      const shape = tools.length === 0 ? shapes.plain : shapes.withTools
-      const numbers = createNumberKeeper()
-      const safe: SafeValues = {
-        text: guard.guardText,
-        json: (json) => guard.guardJson(numbers.parse(json)),
-        exactJson: (json) => guard.guardJson(parseExact(json)),
-      }
+    render(chat) {
       try {
-        if (tools.length > 0 && !shapes.tools) throw new UnprintableError('tools')
-        const fitted = fitMessages(messages, shape)
-        const prompt = print({
-          switches,
-          messages: fitted.map((message) => toTemplateMessage(message, shape, { safe, writeCalls })),
-          tools: tools.map((tool) => toTemplateTool(tool, safe)),
-        })
-        return guard.toPieces(numbers.restore(prompt))
+        return render(chat)
       } catch (error) {
-        throw toTemplateError(error)
+        throw toTemplateError(error, () => nameUnprintable(chat, render))
       }
     },
   }
@@ -138,11 +142,44 @@ function openTemplate(
   }
 }
 
-function toTemplateError(error: unknown): ChatTemplateError {
+/** An error of the Jinja library would say nothing to a caller. So its message names the part of the chat instead. */
+function toTemplateError(error: unknown, nameCause: () => string): ChatTemplateError {
   if (error instanceof ChatTemplateError) return error
   if (error instanceof UnprintableError) return new ChatTemplateError(error.message, error)
-  const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown reason'
+  if (!(error instanceof TemplateRefusal)) {
+    return new ChatTemplateError(new UnprintableError(nameCause()).message, error)
+  }
+  const reason = error.message.slice(0, 500)
   return new ChatTemplateError(`the model's chat template refused these messages: ${reason}`, error)
+}
+
+/** Names the first tool, or else the first message, with which the Jinja library fails to print a chat. */
+function nameUnprintable(chat: Chat, render: (chat: Chat) => unknown): string {
+  const fails = (part: Partial<Chat>) => {
+    try {
+      render({ ...chat, ...part })
+      return false
+    } catch (error) {
+      return ![ChatTemplateError, UnprintableError, TemplateRefusal].some((known) => error instanceof known)
+    }
+  }
+  if (!fails({ tools: [] })) {
+    const { name = '' } = chat.tools[firstFailing(chat.tools, (tools) => fails({ tools }))] ?? {}
+    return `the tool ${JSON.stringify(name)}`
+  }
+  const place = firstFailing(chat.messages, (messages) => fails({ messages, tools: [] }))
+  return `message ${place + 1}, which has the role ${chat.messages[place]?.role}`
+}
+
+/** Returns the place of the item that ends the shortest beginning of a list that fails. The whole list fails. */
+function firstFailing<Item>(items: readonly Item[], fails: (items: readonly Item[]) => boolean): number {
+  let [passing, failing] = [0, items.length]
+  while (failing - passing > 1) {
+    const middle = (passing + failing) >> 1
+    if (fails(items.slice(0, middle))) failing = middle
+    else passing = middle
+  }
+  return failing - 1
 }
 
 function parseTemplate(source: string, now: () => Date): PythonTemplate {

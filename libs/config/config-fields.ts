@@ -110,6 +110,14 @@ export const OpsFields = {
   OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
+const Secret = z.string().min(32, 'expected at least 32 characters')
+
+/** Secrets, separated by commas: the first is used for what is new, and all of them for what exists. */
+export const Secrets = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.tuple([Secret], Secret))
+
 /**
  * Returns a check for `superRefine` of zod. It demands that if a variable is set, the variables that `needs` lists for
  * it are set too.

@@ -60,7 +60,10 @@ export const DECLINE_REASONS = [
 export type GenerationDeclined = {
   readonly type: 'generation-declined'
   readonly reason: (typeof DECLINE_REASONS)[number]
-  /** The worker's count if the reason is `hold-too-small`, else 0. */
+  /**
+   * The worker's count if the reason is `hold-too-small`. If the run was stopped because its caller had left: the tokens
+   * that the engine was given. Otherwise 0.
+   */
   readonly promptTokens: number
   /** If the reason is `misfit`, a feature or `window:N` that a worker needs to run the generation. Otherwise empty. */
   readonly need: string
@@ -156,12 +159,14 @@ export const GENERATION_ERROR_CODES = [
   'model_unavailable',
 ] as const
 
-/** The generation failed; nothing is charged. */
+/** The generation failed. */
 export type GenerationError = {
   readonly type: 'generation-error'
   readonly code: (typeof GENERATION_ERROR_CODES)[number]
   /** Shown to the caller. */
   readonly message: string
+  /** True if the caller caused the failure after the engine had the prompt: what was used is charged. Else absent. */
+  readonly isCharged?: true
 }
 
 export type Usage = {

@@ -33,7 +33,10 @@ export const Hold = z.object({
    * `insufficient_credits`.
    */
   clamped: z.boolean(),
-  /** The hold as billing granted and signed it; only billing reads it. */
+  /**
+   * The hold as billing granted and signed it. In the job that is stored in Redis it proves no more than which gateway
+   * has the hold (`settlement-proof.ts`).
+   */
   receipt: z.string(),
 })
 export type Hold = z.infer<typeof Hold>

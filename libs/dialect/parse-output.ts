@@ -18,8 +18,11 @@ export type OutputParser = {
    * over. Then the remaining ids were not read, and the engine can be stopped; `finish` must still be called.
    */
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
-  /** Returns the events of the buffered rest. Called once, at the end of the output. */
-  readonly finish: () => GenerationEvent[]
+  /**
+   * Returns the events of the buffered rest. Called once, at the end of the output. `isCutOff`: the output limit ended it,
+   * so markup that is not whole is dropped.
+   */
+  readonly finish: (isCutOff?: boolean) => GenerationEvent[]
   /**
    * Returns whether a stop string or the end of the only allowed call has ended the output. After `finish`, a stop
    * string in the buffered rest counts too.
@@ -98,11 +101,11 @@ export function createOutputParser(options: {
       }
       return { events: collector.take(), stopped: isStopped() }
     },
-    finish() {
+    finish(isCutOff = false) {
       const text = decoder.flush()
       if (text !== '') consume(text)
       const isOpen = stages.isOpen?.() === true
-      stages.finish()
+      stages.finish(isCutOff)
       collector.text(stops.flush())
       isCut = isOpen && !collector.isCallWhole()
       return collector.take()
@@ -120,7 +123,7 @@ type ParsedFamily = Pick<ModelFamily, 'reasoning' | 'toolCalls' | 'callIds'>
 /** The parser of reasoning and calls. */
 type Stages = {
   readonly consume: (text: string) => void
-  readonly finish: () => void
+  readonly finish: (isCut: boolean) => void
   /** null: the family has no reasoning. */
   readonly isReasoning: (() => boolean) | null
   /** Returns whether the only call is over; null: there are no calls. */
@@ -170,11 +173,11 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   const isReasoning = thinking === null ? null : () => thinking.isReasoning() && calls?.isOpen() !== true
   return {
     consume: outer?.push ?? onText,
-    finish() {
-      outer?.finish()
-      thinking?.finish()
-      answer?.finish()
-      inner?.finish()
+    finish(isCut) {
+      outer?.finish(isCut)
+      thinking?.finish(isCut)
+      answer?.finish(isCut)
+      inner?.finish(isCut)
     },
     isReasoning,
     isOver: calls?.isOver ?? null,

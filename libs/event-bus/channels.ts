@@ -7,6 +7,13 @@ export const gatewayChannel = (gateway: string) => `${keyPrefix()}gateway:${gate
 export const workerChannel = (worker: string) => `${keyPrefix()}worker:${worker}`
 
 /**
+ * One channel per worker boot for each other kind of sender. Redis gives the right to publish by channel, so the channel
+ * proves who has sent a message.
+ */
+export const ordersChannel = (by: 'scaler' | 'operator', worker: string) =>
+  `${keyPrefix()}${by}-orders:${worker}`
+
+/**
  * The channel of the heartbeats of all gateways, or of all workers. Gateways need only the heartbeats of workers, and
  * workers only the heartbeats of gateways. With one channel for both, each process would receive all heartbeats.
  */

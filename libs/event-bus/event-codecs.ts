@@ -127,13 +127,15 @@ const CODECS = {
   },
   'generation-error': {
     code: 7,
-    toValue: (event) => [event.code, event.message],
+    toValue: ({ code, message, isCharged }) =>
+      isCharged === undefined ? [code, message] : [code, message, isCharged],
     fromValue(value) {
-      const [code, message] = readArray(value)
+      const [code, message, isCharged] = readArray(value)
       return {
         type: 'generation-error',
         code: readOneOf(code, GENERATION_ERROR_CODES),
         message: readText(message),
+        ...(isCharged === true && { isCharged }),
       }
     },
   },

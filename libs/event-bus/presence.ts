@@ -254,7 +254,7 @@ export async function createPresence(options: {
 
   async function writeLiveness() {
     try {
-      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceMs(self.kind, limits))
+      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.kind, self.id), silenceMs(self.kind, limits))
       storeAnswersSinceMs ??= nowMs()
     } catch (error) {
       storeAnswersSinceMs = null
@@ -302,7 +302,7 @@ export async function createPresence(options: {
     peer.nextLookMs = Infinity
     let leftMs: number
     try {
-      leftMs = await queue.pttl(livenessKey(id))
+      leftMs = await queue.pttl(livenessKey(peer.kind, id))
     } catch {
       storeAnswersSinceMs = null
       peer.nextLookMs = nowMs() + CHECK_MS
@@ -377,7 +377,7 @@ export async function createPresence(options: {
     },
     async stop() {
       clearInterval(timer)
-      await queue.del(livenessKey(self.id)).catch((error: unknown) => {
+      await queue.del(livenessKey(self.kind, self.id)).catch((error: unknown) => {
         log.warn({ err: error }, 'liveness key not deleted; it expires by itself')
       })
     },

@@ -45,7 +45,7 @@ const EngineReport = z.object({
   model: z.string(),
   /** `host:port`. */
   address: z.string(),
-  /** The engine's version. This field and the next two are null until the engine has reported them. */
+  /** The engine's release and its servicer. This field and the next two are null until the engine has reported them. */
   version: z.string().nullable(),
   /** The context window in tokens. */
   contextWindow: count.nullable(),

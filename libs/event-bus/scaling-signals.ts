@@ -87,6 +87,8 @@ export const Capacity = z.object({
   loadingMs: z.number().min(0).nullable(),
   /** The term of the scaler that cordoned the worker; null if no scaler did. */
   cordonTerm: count.nullable(),
+  /** The engine's release and its servicer. Absent until the engine is connected, and from an earlier release. */
+  engine: z.string().optional(),
 })
 export type Capacity = z.infer<typeof Capacity>
 

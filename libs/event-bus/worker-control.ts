@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { HoldShare } from '#libs/contracts/generation-job.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { workerChannel } from './channels.ts'
+import { ordersChannel, workerChannel } from './channels.ts'
 import { CountId } from './token-counts.ts'
 
 /** A gateway's stream, up to and including an epoch. */
@@ -42,6 +42,13 @@ export type Offer = z.infer<typeof Offer>
 /** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
+/**
+ * The value of the lock of the leading scaler, and the name of the scalers that share the lock. Only the leader and
+ * processes that may read the lock in the queue Redis know the value.
+ */
+export type Lease = { readonly scaler: string; readonly holder: string }
+const Lease = z.object({ scaler: z.string(), holder: z.string() })
+
 /** The messages to one worker. Unknown fields and unknown types of messages are ignored. */
 const WorkerControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('stop'), gateway: z.string(), streams: z.array(StreamEpoch) }),
@@ -63,12 +70,29 @@ const WorkerControl = z.discriminatedUnion('type', [
       type: z.literal('cordon'),
       term: z.int().min(0).nullable(),
       forMs: z.number().positive().max(LONGEST_CORDON_MS).nullable(),
+      lease: Lease.optional(),
     })
     // A scaler's cordon must end by itself, an operator's must not.
     .refine(({ term, forMs }) => (term === null) === (forMs === null)),
-  z.object({ type: z.literal('uncordon'), term: z.int().min(0).nullable() }),
+  z.object({
+    type: z.literal('uncordon'),
+    term: z.int().min(0).nullable(),
+    lease: Lease.optional(),
+  }),
 ])
 type WorkerControl = z.infer<typeof WorkerControl>
+
+type Sender = 'gateway' | 'scaler' | 'operator'
+
+/** Returns the only kind of sender whose messages of this type count. */
+function senderOf(message: WorkerControl): Sender {
+  if (message.type === 'drain') return 'operator'
+  if (message.type !== 'cordon' && message.type !== 'uncordon') return 'gateway'
+  return message.term === null ? 'operator' : 'scaler'
+}
+
+const toChannel = (by: Sender, worker: string) =>
+  by === 'gateway' ? workerChannel(worker) : ordersChannel(by, worker)
 
 /**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
@@ -139,14 +163,14 @@ export async function sendDrain(redis: Redis, worker: string): Promise<boolean> 
 
 /**
  * Cordons `worker`: it takes nothing more and runs what it has. Resolves with true if a subscriber received the
- * message. A scaler gives its term and a duration of at most 10 min, and renews its cordon. For an operator `term` and
- * `forMs` are null, and the cordon lasts until `sendUncordon`. A worker ignores other combinations of `term` and
- * `forMs`.
+ * message. A scaler gives its term, its lease and a duration of at most 10 min, and renews its cordon. For an operator
+ * `term` and `forMs` are null, and the cordon lasts until `sendUncordon`. A worker ignores other combinations of `term`
+ * and `forMs`.
  */
 export async function sendCordon(
   redis: Redis,
   worker: string,
-  cordon: { term: number | null; forMs: number | null },
+  cordon: { term: number | null; forMs: number | null; lease?: Lease },
 ): Promise<boolean> {
   return (await publish(redis, worker, { type: 'cordon', ...cordon })) > 0
 }
@@ -155,16 +179,22 @@ export async function sendCordon(
  * Ends a cordon. `term` is a scaler's term: the cordon ends if a scaler gave it in this term or in an earlier one. With
  * null, the operator's cordon ends. Resolves like `sendCordon`.
  */
-export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {
-  return (await publish(redis, worker, { type: 'uncordon', term })) > 0
+export async function sendUncordon(
+  redis: Redis,
+  worker: string,
+  uncordon: { term: number | null; lease?: Lease },
+): Promise<boolean> {
+  return (await publish(redis, worker, { type: 'uncordon', ...uncordon })) > 0
 }
 
 async function publish(redis: Redis, worker: string, message: WorkerControl): Promise<number> {
-  return await redis.publish(workerChannel(worker), JSON.stringify(message))
+  return await redis.publish(toChannel(senderOf(message), worker), JSON.stringify(message))
 }
 
 /** A worker's handlers of these messages; `settled` of `onAcknowledge` are streams of the gateway. */
 export type ControlHandlers = {
+  /** Resolves with whether the lock of these scalers has this value now. */
+  isHeld: (lease: Lease) => Promise<boolean>
   onStop: (gateway: string, streams: readonly StreamEpoch[]) => void
   onResend: (gateway: string, from: number) => void
   onAsk: (gateway: string, streams: readonly AskedStream[]) => void
@@ -179,19 +209,40 @@ export type ControlHandlers = {
   onUncordon: (term: number | null) => void
 }
 
-/** Subscribes to this worker's own channel. */
+/**
+ * Subscribes to this worker's own channels. A message counts only on the channel of its kind of sender. A scaler's
+ * message counts only while `isHeld` resolves with true for its lease.
+ */
 export async function subscribeControl(
   options: { subscriber: Redis; worker: string; log: Logger } & ControlHandlers,
 ): Promise<void> {
   const { subscriber, worker, log } = options
-  const channel = workerChannel(worker)
+  const senders = (['gateway', 'scaler', 'operator'] as const).map(
+    (by) => [toChannel(by, worker), by] as const,
+  )
+  const byChannel = new Map(senders)
   subscriber.on('message', (from: string, text: string) => {
-    if (from !== channel) return
+    const sender = byChannel.get(from)
+    if (sender === undefined) return
     const message = readControl(text)
     if (message === null) log.warn({ characters: text.length }, 'unknown control message')
+    else if (senderOf(message) !== sender)
+      log.warn({ sender, message: message.type }, 'control message of a sender that may not send it')
+    else if (sender === 'scaler') void obeyScaler(message)
     else handle(message, options)
   })
-  await subscriber.subscribe(channel)
+  await subscriber.subscribe(...byChannel.keys())
+
+  async function obeyScaler(message: WorkerControl) {
+    const { term, lease } = 'term' in message ? message : { term: null, lease: undefined }
+    try {
+      const isLeader = lease?.holder.startsWith(`${term} `) === true && (await options.isHeld(lease))
+      if (isLeader) handle(message, options)
+      else log.warn({ term }, 'order of a scaler that does not lead')
+    } catch (error) {
+      log.warn({ err: error, term }, 'the lease of a scaler was not read')
+    }
+  }
 }
 
 function handle(message: WorkerControl, handlers: ControlHandlers): void {

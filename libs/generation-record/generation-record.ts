@@ -14,7 +14,6 @@ import {
   reservedKey,
   settlementMarkKey,
   settlementStateKey,
-  settlementStreamKey,
   waitingSumsKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
@@ -153,11 +152,11 @@ export type Claim =
 
 /**
  * The process that settles a generation. A worker settles only a generation that it has claimed, and only for a gateway
- * that is dead. `again`: the settlement's entry in the stream may be lost, so it is appended once more even if the
- * record is settled.
+ * that is dead; its settlement reaches billing through `orphansKey`. A gateway's settlement always reaches billing,
+ * whatever the record says.
  */
 export type Settler =
-  | { readonly role: 'gateway'; readonly again?: boolean }
+  | { readonly role: 'gateway'; readonly extraCost?: number | undefined }
   | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
@@ -202,6 +201,8 @@ export type GenerationRecord = {
   claim(model: string, claiming: Claiming): Promise<Claim>
   /** Lets the reservation that a first lift has just made last for `forMs`. Does nothing if it has ended. */
   reserveLonger(model: string, id: string, forMs: number): Promise<void>
+  /** Returns the boot id of the worker that has claimed the generation in its present epoch; null if none has. */
+  claimant(model: string, id: string): Promise<string | null>
   /** Ends the reservation of a generation, so that every claim may find it. */
   unreserve(model: string, id: string): Promise<void>
   /**
@@ -277,6 +278,8 @@ export function createGenerationRecord(options: {
       await redis.zadd(reservedKey(model), 'XX', 'INCR', Math.round(forMs) - RESERVED_MS, id)
     },
 
+    claimant: async (model, id) => await redis.hget(recordKey(model, id), 'worker'),
+
     async unreserve(model, id) {
       await redis.zrem(reservedKey(model), id)
     },
@@ -286,7 +289,7 @@ export function createGenerationRecord(options: {
       const { receipt = '', traceparent = '', timing } = settlement
       const settler = as.role === 'worker' ? as.worker : ''
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
-      const keys = [recordKey(model, id), settlementStreamKey(model)]
+      const keys = [recordKey(model, id)]
       const args = [
         modelPrefix(model),
         id,
@@ -299,7 +302,7 @@ export function createGenerationRecord(options: {
         receipt,
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
-        as.role === 'gateway' && as.again === true ? 'again' : '',
+        ...(as.role === 'gateway' && as.extraCost !== undefined ? [String(as.extraCost)] : []),
       ]
       return readSettled(await withNextWrite(redis, async () => await run('settle', keys, args)))
     },

@@ -79,6 +79,12 @@ export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
  */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 
+/**
+ * List of generations that workers ended because their gateways are dead, for an hour at most (`scripts/shared.lua`).
+ * Billing moves them to the settlement stream, on which workers have no rights.
+ */
+export const orphansKey = (model: string) => `${modelPrefix(model)}orphans`
+
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
@@ -114,6 +120,12 @@ export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
  */
 export const killersKey = () => `${keyPrefix()}killers`
 
+/** All keys of the scalers with this name. The hash tag in the keys puts them on one node of a Redis Cluster. */
+export const scalerKeys = (name: string) => {
+  const prefix = `${keyPrefix()}{scaler:${name}}:`
+  return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
+}
+
 /** The queue's own random id. In a Redis Cluster it is on the same node as `databaseClaimKey`. */
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
@@ -123,5 +135,6 @@ export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
  */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
-/** Exists while the process with this boot id is alive. */
-export const livenessKey = (bootId: string) => `${keyPrefix()}live:${bootId}`
+/** Exists while the process with this boot id is alive. Workers have no right to write the keys of gateways. */
+export const livenessKey = (kind: 'gateway' | 'worker', bootId: string) =>
+  `${keyPrefix()}live:${kind}:${bootId}`

@@ -4,6 +4,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib'
 import { z } from 'zod'
 import { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
+import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
@@ -31,7 +32,8 @@ export type PackedJob = RecordFields & {
 type RecordFields = Pick<GenerationJob, 'id' | 'model' | 'gateway' | 'stream'>
 
 export async function packJob(job: GenerationJob): Promise<PackedJob> {
-  const { id, model, gateway, stream, request, ...rest } = job
+  const { id, model, gateway, stream, request, hold, ...others } = job
+  const rest = { hold: toStoredHold(hold, gateway), ...others }
   const compressed = largeRequests.get(request) ?? compressLarge(request)
   const jobText = JSON.stringify(compressed === null ? { ...rest, request } : rest)
   const requestBytes = compressed === null ? EMPTY : await compressed
@@ -54,9 +56,14 @@ function compressLarge(request: GenerationJob['request']): Promise<Buffer> | nul
 /** Packs a job whose hold was replaced, without compressing its unchanged request again. */
 export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): PackedJob {
   const job = z.looseObject({}).parse(JSON.parse(packed.jobText))
-  const jobText = JSON.stringify({ ...job, hold })
+  const jobText = JSON.stringify({ ...job, hold: toStoredHold(hold, packed.gateway) })
   return { ...packed, jobText, bytes: Buffer.byteLength(jobText) + packed.requestBytes.length }
 }
+
+const toStoredHold = (hold: GenerationJob['hold'], gateway: string): GenerationJob['hold'] => ({
+  ...hold,
+  receipt: toOrphanReceipt(hold.receipt, gateway),
+})
 
 /**
  * This version of Millrace stores each job with this mark. The mark is the hash of the job's schema, so a version with

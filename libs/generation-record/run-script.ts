@@ -24,10 +24,10 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
     const script = SCRIPTS[name]
     const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await redis.call('EVALSHA', [script.sha, ...rest])
+      return await redis.call(`EVALSHA${script.suffix}`, [script.sha, ...rest])
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return await redis.call('EVAL', [script.text, ...rest])
+      return await redis.call(`EVAL${script.suffix}`, [script.text, ...rest])
     }
   }
 
@@ -63,5 +63,7 @@ const SCRIPTS = {
 function toScript(flags: string, ...names: readonly string[]) {
   const parts = names.map((name) => readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8'))
   const text = [`#!lua ${flags}`.trimEnd(), ...parts].join('\n')
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
+  // The user of a process may have no right to write the keys that it reads.
+  const suffix = flags === 'flags=no-writes' ? '_RO' : ''
+  return { text, suffix, sha: createHash('sha1').update(text).digest('hex') }
 }

@@ -24,6 +24,24 @@ export function parseExact(json: string): unknown {
   })
 }
 
+/** A value that `writeExact` writes as this JSON. */
+export class JsonText {
+  readonly json: string
+
+  constructor(json: string) {
+    this.json = json
+  }
+}
+
+/** Returns the JSON of plain data in which any value may be a `JsonText`. */
+export function writeExact(value: unknown): string {
+  if (value instanceof JsonText) return value.json
+  if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${writeExact(member)}`).join(',')}}`
+}
+
 /** Returns the text of a number from `parseExact`; null for any other value. */
 export function numberText(value: unknown): string | null {
   if (typeof value === 'number') return String(value)

@@ -11,7 +11,7 @@ export type Subschema = {
 }
 
 /** These keywords contain an object of schemas by name. */
-const BY_NAME = new Set([
+export const BY_NAME: ReadonlySet<string> = new Set([
   '$defs',
   'definitions',
   'dependencies',

@@ -62,7 +62,9 @@ export async function checkChats(
 async function findProblem(chat: Case, tokenizer: Tokenizer, renderer: ChatRenderer): Promise<string | null> {
   const pieces = tryToRender(chat, renderer)
   if (pieces instanceof ChatTemplateError) {
-    return chat.refused === undefined ? `only here: ${pieces.message}` : null
+    // The reason of the Jinja library, which callers do not see, is what the owner of a template needs.
+    const reason = pieces.cause instanceof Error ? pieces.cause.message : pieces.message
+    return chat.refused === undefined ? `only here: ${reason}` : null
   }
   if (chat.ids === undefined) return `only transformers refuses it: ${chat.refused ?? 'no reason given'}`
   const ids = await tokenizer.encodePieces(pieces)

@@ -94,7 +94,8 @@ function open(
     place.mode === 'cluster'
       ? openCluster(place.urls, { name, patience, onRefusal })
       : openServer(place, { name, patience, onRefusal })
-  const report = reportFailures(name, log)
+  const report = (error: unknown, node?: string) =>
+    log.warn({ err: error, redis: name, node }, 'redis connection failed')
   redis.on('error', (error) => {
     if (!(asking.rights && error instanceof ReplyError)) report(error)
   })
@@ -104,19 +105,6 @@ function open(
     redis.on('reconnecting', () => report(new Error('no node of the Cluster can serve')))
   }
   return redis
-}
-
-/** Logs at most one failure a second: while a node of a Cluster is away, each command for it fails to connect. */
-function reportFailures(name: string, log: Logger): (error: unknown, node?: string) => void {
-  let [reportedMs, unreported] = [-Infinity, 0]
-  return (error, node) => {
-    if (performance.now() - reportedMs < 1_000) {
-      unreported += 1
-      return
-    }
-    log.warn({ err: error, redis: name, node, unreported }, 'redis connection failed')
-    ;[reportedMs, unreported] = [performance.now(), 0]
-  }
 }
 
 /**

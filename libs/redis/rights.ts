@@ -4,13 +4,13 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from './connect-redis.ts'
 
 /** The rights that a Redis user must have, named as in access rules (`ACL SETUSER`). */
-export type Rights = {
+export type Rights = { readonly samples: readonly Sample[] }
+
+export type Sample = {
+  /** The rule that gives the keys or channels of the commands; null if they have none. */
+  readonly rule: string | null
   /** Commands with arguments that a server accepts. They are never run. */
   readonly commands: readonly (readonly [string, ...string[]])[]
-  /** The text with which all keys and channels of the commands begin. */
-  readonly prefix: string
-  /** The beginning of a rule for keys: `~`, or `%R~` if the process only reads. */
-  readonly keyRule: '~' | '%R~'
   /** Channels to which the user must be able to subscribe. */
   readonly channels?: readonly string[]
 }
@@ -48,37 +48,44 @@ export async function awaitRights(
  * discarded: a server checks the rights of each command when the command is added, and runs none of them. A
  * subscription cannot be part of a transaction, so each channel of `rights` is subscribed to and then unsubscribed.
  */
-export async function findMissing(redis: Redis, rights: Rights): Promise<string[]> {
-  const { commands, channels = [] } = rights
-  const begun = await refusalOf(redis.call('MULTI'), rights)
+export async function findMissing(redis: Redis, { samples }: Rights): Promise<string[]> {
+  const begun = await refusalOf(redis.call('MULTI'), null)
   if (begun !== null) return [begun]
   const refusals = await Promise.all(
-    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), rights)),
+    samples.flatMap(({ rule, commands }) =>
+      commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), rule)),
+    ),
   )
-  const discarded = await refusalOf(redis.call('DISCARD'), rights)
+  const discarded = await refusalOf(redis.call('DISCARD'), null)
+  const channels = samples.flatMap(({ rule, channels = [] }) =>
+    channels.map((channel) => ({ rule, channel })),
+  )
   const subscribed: (string | null)[] = []
-  for (const channel of channels) subscribed.push(await refusalOf(redis.subscribe(channel), rights))
-  const ended = subscribed.includes(null) ? await refusalOf(redis.unsubscribe(...channels), rights) : null
+  for (const { rule, channel } of channels) subscribed.push(await refusalOf(redis.subscribe(channel), rule))
+  const names = channels.map(({ channel }) => channel)
+  const ended = subscribed.includes(null) ? await refusalOf(redis.unsubscribe(...names), null) : null
   // Otherwise the transaction would stay open, or the subscriptions.
   if (discarded !== null || ended !== null) redis.disconnect(true)
   return [...new Set([...refusals, discarded, ...subscribed, ended].flatMap((rule) => rule ?? []))]
 }
 
-async function refusalOf(answer: Promise<unknown>, rights: Rights): Promise<string | null> {
+async function refusalOf(answer: Promise<unknown>, rule: string | null): Promise<string | null> {
   try {
     await answer
     return null
   } catch (error) {
-    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, rights) : null
+    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, rule) : null
   }
 }
 
-/** Returns the access rule that would give the missing right; null if the message is not a refusal. */
-function toRule(message: string, { prefix, keyRule }: Rights): string | null {
+/**
+ * Returns the access rule that would give the missing right; null if the message is not a refusal. The commands of a
+ * selector, a rule in parentheses, are part of the rule.
+ */
+function toRule(message: string, rule: string | null): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]
-  if (command !== undefined) return `+${command}`
-  return /channel/i.test(message) ? `&${prefix}*` : `${keyRule}${prefix}*`
+  return command === undefined || rule?.startsWith('(') === true ? rule : `+${command}`
 }
 
 /** Returns whether a server refused a command, or a command of a script, by its access rules. */

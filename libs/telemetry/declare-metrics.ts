@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, type MetricValue, type Registry } from '@prometheus-io/client'
 
 type Named<Label extends string> = {
   readonly name: string
@@ -11,14 +11,17 @@ type Scraped<Label extends string> = Named<Label> & {
    * Returns the values at each scrape; they replace the values of the previous scrape. Without `read` the caller sets
    * the values.
    */
-  readonly read?: () => Values<NoInfer<Label>> | Promise<Values<NoInfer<Label>>>
+  readonly read?: () => Values<Label> | Promise<Values<Label>>
 }
 
 /** One value without labels, or several series. Values of series with equal labels are added. */
 type Values<Label extends string> = number | readonly Series<Label>[]
 
 /** The labels of a series and its value. A series with the value null, which means unknown, is left out. */
-type Series<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number | null]
+type Series<Label extends string> = readonly [
+  labels: Readonly<Record<NoInfer<Label>, string>> & MetricValue<Label>['labels'],
+  value: number | null,
+]
 
 /** Returns functions that declare a metric each in this registry. */
 export function declareMetrics(registry: Registry) {
@@ -34,7 +37,7 @@ export function declareMetrics(registry: Registry) {
   }
 }
 
-/** Creates prom-client's `collect`, which is called at each scrape with the metric as `this`. */
+/** Creates the `collect` of a metric, which is called at each scrape with the metric as `this`. */
 function toCollect<Label extends string>(read: Scraped<Label>['read']) {
   if (read === undefined) return {}
   return {

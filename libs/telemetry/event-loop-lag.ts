@@ -1,24 +1,24 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { declareMetrics } from './declare-metrics.ts'
 
 /** The timer period of Node's monitor. Each sample includes the period. */
 const PERIOD_MS = 50
 
 /**
- * The period of prom-client's own monitor, which cannot be switched off. With this period it wakes the process once a
- * minute instead of 100 times a second.
+ * The periods of the library's own monitors, which cannot be switched off. With these periods they wake the process
+ * twice a minute instead of 110 times a second.
  */
-export const IDLE_MONITOR_PERIOD_MS = 60_000
+export const IDLE_MONITORS = { eventLoopMonitoringPrecision: 60_000, eventLoopUtilizationTimeout: 60_000 }
 
 /**
- * Replaces prom-client's metrics of the event loop by two metrics of how late the loop was since the last scrape: the
- * 99th percentile and the maximum. The timer period is subtracted from both values. prom-client's own metrics need 100
+ * Replaces the metrics of the event loop by two metrics of how late the loop was since the last scrape: the
+ * 99th percentile and the maximum. The timer period is subtracted from both values. The library's own metrics need 100
  * samples a second, which take half of the processor time of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {
-    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name)
+    if (name.startsWith('nodejs_eventloop_')) registry.removeSingleMetric(name)
   }
   const monitor = monitorEventLoopDelay({ resolution: PERIOD_MS })
   monitor.enable()
@@ -35,7 +35,7 @@ export function measureEventLoopLag(registry: Registry): void {
       return p99S
     },
   })
-  // The `read` of the first gauge also sets this gauge. prom-client collects gauges in the order of their registration,
+  // The `read` of the first gauge also sets this gauge. The registry collects gauges in the order of their registration,
   // so this gauge is registered second.
   const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',

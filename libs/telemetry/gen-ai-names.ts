@@ -1,5 +1,5 @@
 /**
- * The metrics of the OpenTelemetry conventions for generative AI, as options of prom-client's Histogram. The
+ * The metrics of the OpenTelemetry conventions for generative AI, as options of a Histogram. The
  * conventions (github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-metrics.md) have the status
  * Development; if a metric is renamed, only this file changes. Names follow OpenTelemetry's rules for Prometheus: `.`
  * becomes `_`, and the unit `s` becomes the suffix `_seconds`.

@@ -1,5 +1,7 @@
 import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import { boundLines } from './bound-lines.ts'
 import { redactCredentials, toLoggableError } from './loggable-error.ts'
+import { openLogOutput } from './log-output.ts'
 
 export type { Logger } from 'pino'
 
@@ -9,27 +11,38 @@ const MOST_DEPTH = 4
 /**
  * Creates a logger. Logs are events with fields, one JSON line each, on standard output by default. Every error in the
  * fields, under any name and at any depth, is written as `toLoggableError` returns it. Credentials are removed from
- * texts.
+ * texts. If lines with one message come too fast, only some are logged: their field `unreported` counts the others.
  */
 export function createLogger(app: string, level: string, destination?: DestinationStream): Logger {
+  const countUnreported = boundLines(() => performance.now())
   const options: LoggerOptions = {
     level,
     base: { app },
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: {
-      logMethod([first, ...others], method) {
+      logMethod([first, ...others], method, levelOfLine) {
+        const message = typeof first === 'string' ? first : String(others[0])
+        const isFatal = levelOfLine === pino.levels.values['fatal']
+        const unreported = isFatal ? 0 : countUnreported(message)
+        if (unreported === null) return
         // An error that is the only argument is put into a field. Otherwise pino would use its message as the message
         // of the line.
         const given: unknown = first
         const fields = given instanceof Error ? { err: given } : given
-        const safe = [fields, ...others].map((value) => toSafe(value, MOST_DEPTH))
+        const counted =
+          unreported === 0
+            ? [fields]
+            : typeof fields === 'object'
+              ? [{ ...fields, unreported }]
+              : [{ unreported }, fields]
+        const safe = [...counted, ...others].map((value) => toSafe(value, MOST_DEPTH))
         Reflect.apply(method, this, safe)
       },
     },
     // Covers errors in the fields that a child logger adds to all of its lines.
     serializers: { err: (error: unknown) => (error instanceof Error ? toLoggableError(error) : error) },
   }
-  return destination === undefined ? pino(options) : pino(options, destination)
+  return pino(options, destination ?? openLogOutput(app))
 }
 
 function toSafe(value: unknown, depth: number): unknown {

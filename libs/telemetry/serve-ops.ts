@@ -1,16 +1,17 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from '@prometheus-io/client'
 import { declareMetrics } from './declare-metrics.ts'
+import { whyLogFails } from './log-output.ts'
 import { toLoggableError } from './loggable-error.ts'
-import { IDLE_MONITOR_PERIOD_MS, measureEventLoopLag } from './event-loop-lag.ts'
+import { IDLE_MONITORS, measureEventLoopLag } from './event-loop-lag.ts'
 import { VERSION } from './version.ts'
 
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
 
 /**
  * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the
- * reason) on a separate port, so that they are not reachable through the public port. Resolves when the server listens;
- * rejects when the port is taken.
+ * reason) on a separate port, so that they are not reachable through the public port. A process whose log cannot be
+ * written stays ready, and `/readyz` says so. Resolves when the server listens; rejects when the port is taken.
  */
 export async function serveOps(options: {
   /** The app's name, for `millrace_build_info`. */
@@ -23,7 +24,7 @@ export async function serveOps(options: {
   routes?: ReadonlyMap<string, RequestListener>
 }): Promise<Server> {
   const { registry, readiness } = options
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: IDLE_MONITOR_PERIOD_MS })
+  collectDefaultMetrics({ register: registry, ...IDLE_MONITORS })
   measureEventLoopLag(registry)
   declareMetrics(registry).gauge({
     name: 'millrace_build_info',
@@ -47,7 +48,9 @@ export async function serveOps(options: {
       answer(200, 'text/plain', 'ok\n')
     } else if (request.url === '/readyz') {
       const state = readiness()
-      if (state.ready) answer(200, 'text/plain', 'ready\n')
+      const logFailure = whyLogFails()
+      const note = logFailure === null ? '' : `, but the log cannot be written: ${logFailure}`
+      if (state.ready) answer(200, 'text/plain', `ready${note}\n`)
       else answer(503, 'text/plain', `${state.reason}\n`)
     } else {
       answer(404, 'text/plain', 'not found\n')

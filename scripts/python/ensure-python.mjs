@@ -11,6 +11,7 @@ import { say } from '../bootstrap/progress.mjs'
  */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
+  agents: { folder: '.millrace/.python-agents', requirements: 'test/python/agents/requirements.txt' },
   evaluation: {
     folder: '.millrace/.python-evaluation',
     requirements: 'test/python/evaluation/requirements.txt',

@@ -14,6 +14,7 @@ import {
   valuesPath,
   type Values,
 } from '#test/chart/chart-values.ts'
+import { listValueNames } from '#test/chart/value-names.ts'
 
 const Schema = z.record(z.string(), z.unknown())
 const SCHEMA_FILE = join(CHART, 'values.schema.json')
@@ -31,6 +32,11 @@ test('the schema has one field a line (npm test -- test/architecture/chart-value
   const opened = new Set<object>()
   addOpened(schema, opened)
   await expect(printJson(schema, (part) => opened.has(part))).toMatchFileSnapshot(SCHEMA_FILE)
+})
+
+test('the chart knows the names of its values (npm test -- test/architecture/chart-values -u)', async () => {
+  const file = join(CHART, 'files/value-names.txt')
+  await expect(`${listValueNames().join('\n')}\n`).toMatchFileSnapshot(file)
 })
 
 test.each(VALUE_SETS)('the schema accepts the value set %s', (set) => {

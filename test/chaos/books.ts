@@ -19,6 +19,8 @@ export type Books = {
   settled(id: string): Promise<Row>
   /** Returns all settled generations of these accounts, by generation id. */
   all(accounts: readonly string[]): Promise<Map<string, Row>>
+  /** Returns the most tokens of one account's failures that were free in a clock hour. */
+  mostFreeTokens(): Promise<number>
   openHolds(): Promise<number>
   /** Returns the credits of each account that no hold sets aside. */
   available(accounts: readonly string[]): Promise<Map<string, bigint>>
@@ -57,6 +59,15 @@ export function openBooks(databaseUrl: string): Books {
     async all(accounts) {
       const found = await rows(`select ${COLUMNS} from usage where account_id = any ($1)`, [accounts])
       return new Map(found.map((row) => Row.parse(row)).map((row) => [row.id, row]))
+    },
+    async mostFreeTokens() {
+      const [row] = await rows(
+        `select coalesce(max(tokens), 0)::integer as tokens from (
+           select sum(prompt_tokens + completion_tokens) as tokens from usage
+           where outcome = 'fault' and cost = 0 group by account_id, date_trunc('hour', settled_at, 'UTC')
+         ) as hours`,
+      )
+      return z.object({ tokens: z.int() }).parse(row).tokens
     },
     async openHolds() {
       const [row] = await rows("select count(*)::integer as count from reservations where state = 'held'")

@@ -4,6 +4,9 @@ import type { Books } from './books.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkProcesses } from './check-processes.ts'
 
+/** The default of `FREE_TOKENS_PER_HOUR`. */
+const FREE_TOKENS = 100_000
+
 /**
  * Waits until every app is ready and no credits are held, then checks the books, the keys of the queue Redis and the
  * processes. `note` has the figures for people.
@@ -34,6 +37,9 @@ export async function checkAtRest(
   if (counts.length < 5) problems.push('the reconciliation asks nothing')
   for (const [question, rows] of counts) if (rows !== 0) problems.push(`reconciliation: ${rows} ${question}`)
 
+  const freeTokens = await books.mostFreeTokens()
+  if (freeTokens > FREE_TOKENS) problems.push(`${freeTokens} tokens of an account were free in an hour`)
+
   const keys = await checkKeys(cluster.queueUrl)
   const processes = checkProcesses(cluster)
   problems.push(...keys.problems, ...processes.problems)
@@ -42,7 +48,7 @@ export async function checkAtRest(
     problems,
     note:
       `nothing held after ${restedS.toFixed(1)} s, ${keys.keys} keys, ` +
-      `largest process ${processes.largestMib.toFixed(0)} MiB, settlement alarms ${alarms}`,
+      `largest process ${processes.largestMib.toFixed(0)} MiB, free tokens ${freeTokens}, settlement alarms ${alarms}`,
   }
 }
 

@@ -112,6 +112,10 @@ export const REFUSED_BY_RULES: readonly BadValues[] = [
   bad('a console of this machine at an edge', 'console.origin: expected', {
     console: { enabled: true, origin: 'http://127.0.0.1:8091', route: { parentRefs: [{ name: 'a' }] } },
   }),
+  bad('dev mode with logins', 'redis.loginsSecret: dev.enabled starts', {
+    dev: { enabled: true },
+    redis: { loginsSecret: 'mine' },
+  }),
   bad('half a login of the console', 'console.redis.busUrlSecret: expected', {
     console: { redis: { busUrlSecret: { name: 'a' } } },
   }),

@@ -24,6 +24,7 @@ const SECRETS: Readonly<Record<string, string>> = {
   DATABASE_DIRECT_URL: 'postgres://billing@db-direct/billing',
   ADMIN_TOKEN: 'a'.repeat(16),
   RECEIPT_SECRETS: 'b'.repeat(32),
+  REASONING_SECRETS: 'c'.repeat(32),
 }
 
 /** Variables that Kubernetes sets: fields of the pod, and the API server's address. */

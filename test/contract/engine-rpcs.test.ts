@@ -9,6 +9,7 @@ import { HEALTH_SERVICE } from '#apps/simulator/wire/health-service.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { casesOf, isUnary, OTHER_RPC_CASES, type UnaryMethod } from './cases.ts'
 import { startEngineUnderTest } from './engine-under-test.ts'
+import { expectRecorded } from './expect-recorded.ts'
 import { collect, openStream, reply, service, toMessage } from './raw-calls.ts'
 import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
@@ -64,14 +65,17 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
     if (!isUnary(method)) throw new Error(`${method} is not unary`)
     const { response, ending } = await UNARY[method](client, request ?? {})
     const { code, details } = recording.status
-    expect({
-      // The simulator's message does not contain the name of the recorded option.
-      ending: { code: ending.code, details: name === 'unary-start-profile-off' ? details : ending.details },
-      body: response === null ? null : comparable(response),
-    }).toEqual({
-      ending: { code, details },
-      body: recording.responses[0]?.body === undefined ? null : comparable(recording.responses[0].body),
-    })
+    expectRecorded(
+      {
+        // The simulator's message does not contain the name of the recorded option.
+        ending: { code: ending.code, details: name === 'unary-start-profile-off' ? details : ending.details },
+        body: response === null ? null : comparable(response),
+      },
+      {
+        ending: { code, details },
+        body: recording.responses[0]?.body === undefined ? null : comparable(recording.responses[0].body),
+      },
+    )
   })
 
   test.for(cases.filter(([name]) => name === 'unary-unknown-method'))(

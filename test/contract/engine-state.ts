@@ -5,14 +5,17 @@ import { callGenerate, collect, reply, service } from './raw-calls.ts'
 
 type Filler = { readonly call: ReturnType<typeof callGenerate>; readonly ended: Promise<unknown> }
 
-/** Fills all eight slots, until the end of the test at the latest. */
+/**
+ * Fills all eight slots, until the end of the test at the latest. The calls do not stream, so that neither an engine nor
+ * a test on a small machine is busy with their messages.
+ */
 export function fillEngine(client: Transport): Filler[] {
   const calls = Array.from({ length: 8 }, (_, i) =>
     callGenerate(client, {
       request_id: `filler-${i}`,
       tokenized: { input_ids: [5 + i, 6, 7] },
       sampling_params: { max_tokens: 2_000, ignore_eos: true },
-      stream: true,
+      stream: false,
     }),
   )
   onTestFinished(() => {
@@ -50,7 +53,7 @@ export async function untilLoad(
   client: Transport,
   condition: (load: SchedulerLoad__Output) => boolean,
 ): Promise<void> {
-  await expect.poll(async () => condition(await loadOf(client)), { timeout: 60_000, interval: 5 }).toBe(true)
+  await expect.poll(async () => condition(await loadOf(client)), { timeout: 10_000, interval: 5 }).toBe(true)
 }
 
 export async function untilIdle(client: Transport): Promise<void> {

@@ -4,7 +4,7 @@ import type { Method, StreamCall, Transport } from '#apps/worker/engine/transpor
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
-import { fromWire } from './structure.ts'
+import { asDeltas, fromWire } from './structure.ts'
 
 /** The engine's calls with their wire messages, sent over one of the worker's own transports. */
 export const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
@@ -89,5 +89,5 @@ export function toResponses({
   messages,
   ending,
 }: Awaited<ReturnType<typeof collect<GenerateResponse__Output>>>) {
-  return { responses: messages.map(fromWire), ending }
+  return { responses: asDeltas(messages.map(fromWire)), ending }
 }

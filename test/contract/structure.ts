@@ -168,6 +168,38 @@ function toPromptLogprobs(message: InputLogProbs__Output | null | undefined): Pr
   }
 }
 
+/**
+ * Returns the responses of a servicer that counts the tokens of a call, as one that counts those of a chunk would send
+ * them. The responses of a choice are returned as they are if a count is neither, or if the Complete message does not
+ * repeat all ids.
+ */
+export function asDeltas(responses: readonly EngineResponse[]): readonly EngineResponse[] {
+  const ofCall = new Set(Array.from(new Set(responses.map(({ index }) => index))).filter(countsCall))
+  const last = new Map<number, readonly number[]>()
+  return responses.map((response) => {
+    if (!ofCall.has(response.index)) return response
+    const ids = response.type === 'complete' ? (last.get(response.index) ?? response.ids) : response.ids
+    last.set(response.index, ids)
+    const { logprobs } = response
+    const own =
+      logprobs === null
+        ? null
+        : { ids: logprobs.ids.slice(-ids.length), tops: logprobs.tops.slice(-ids.length) }
+    return { ...response, ids, completionTokens: ids.length, logprobs: own }
+  })
+
+  function countsCall(choice: number): boolean {
+    const own = responses.filter(({ index }) => index === choice)
+    const ids: number[] = []
+    return own.every((response) => {
+      if (response.type === 'chunk') ids.push(...response.ids)
+      return (
+        response.completionTokens === ids.length && (response.type === 'chunk' || sameIds(response.ids, ids))
+      )
+    })
+  }
+}
+
 /** Returns the responses without their numbers of tokens, which are chance here. */
 export function withoutTokens(responses: readonly EngineResponse[]) {
   return toStructure(responses).choices.map(({ tokens: _tokens, ...choice }) => choice)

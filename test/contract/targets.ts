@@ -17,6 +17,8 @@ export type Target = {
   readonly name: string
   readonly servicerVersion: RecordedVersion
   readonly transport: TransportName
+  /** Whether the engine has vLLM's servicer in Rust, which counts the tokens of a call and not those of a chunk. */
+  readonly isRust: boolean
   /** Whether a call may find prefixes of an earlier test in the cache: old servicers cannot flush it. */
   readonly remembers: boolean
 }
@@ -42,6 +44,7 @@ export const TARGETS: readonly Target[] =
             kind,
             servicerVersion,
             transport,
+            isRust: false,
             remembers: false,
             name: `${kind} ${servicerVersion} over ${transport}`,
           })),
@@ -128,11 +131,13 @@ async function describeEngine(address: string): Promise<Target[]> {
   if (info.response === null) throw new Error(`no engine at ${address}: ${info.ending.details}`)
   const servicerVersion = info.response.maxNumSeqs > 0 ? '0.32.0+0.14.1' : '0.26.0+0.8.0'
   const version = loads.response?.version ?? 'unknown'
+  const isRust = info.response.serverType !== ''
   return NAMES.map((transport) => ({
     kind: 'engine' as const,
     servicerVersion,
     transport,
+    isRust,
     remembers: servicerVersion === '0.26.0+0.8.0',
-    name: `vLLM ${version} at ${address} over ${transport}, compared with ${servicerVersion}`,
+    name: `vLLM ${version}${isRust ? ' with the Rust servicer' : ''} at ${address} over ${transport}, compared with ${servicerVersion}`,
   }))
 }

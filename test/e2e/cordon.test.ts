@@ -2,7 +2,8 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
-import { sendCordon, sendUncordon } from '#libs/event-bus/worker-control.ts'
+import { sendCordon, sendUncordon, type Lease } from '#libs/event-bus/worker-control.ts'
+import { scalerKeys } from '#libs/generation-record/keys.ts'
 import { chatOk } from '../support/chat.ts'
 import type { TestAccount } from '../support/cluster.ts'
 import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
@@ -17,6 +18,7 @@ const ENGINE = { model, files: 'demo', maxNumSeqs: 8, stepMs: 20 }
 /** Takes about 8 s. */
 const LONG = 'Talk [[tokens=400]]'
 const WAIT = { interval: 20 }
+const SCALER = 'of-the-test'
 
 let cluster: SharedCluster
 let own: OwnWorkers
@@ -39,7 +41,15 @@ beforeAll(async () => {
   await until(async () => reports.size === 2)
 })
 
+/** Takes the lead of the scalers, and returns the lease. */
+async function lead(term: number): Promise<Lease> {
+  const lease = { scaler: SCALER, holder: `${term} secret` }
+  await bus.set(scalerKeys(SCALER).leader, lease.holder, 'PX', 120_000)
+  return lease
+}
+
 afterAll(async () => {
+  await bus.del(scalerKeys(SCALER).leader)
   bus.disconnect()
   subscriber.disconnect()
   await own.stop()
@@ -90,7 +100,7 @@ async function appOf(id: string): Promise<RunningApp> {
 
 test('a cordoned worker takes nothing more, runs what it has to its end, and stays ready for probes', async () => {
   const { id, answer } = await startOn()
-  expect(await sendCordon(bus, id, { term: 1, forMs: 120_000 })).toBe(true)
+  expect(await sendCordon(bus, id, { term: 1, forMs: 120_000, lease: await lead(1) })).toBe(true)
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 1 })
   expect((await answer).finishReason).toBe('stop')
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', running: 0 })
@@ -100,16 +110,16 @@ test('a cordoned worker takes nothing more, runs what it has to its end, and sta
   expect((await fetch(`${(await appOf(id)).opsUrl}/readyz`)).status).toBe(200)
 
   // This uncordon is from a scaler that has lost its lead.
-  await sendUncordon(bus, id, 0)
+  await sendUncordon(bus, id, { term: 0, lease: { scaler: SCALER, holder: '0 secret' } })
   expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned' })
-  await sendUncordon(bus, id, 1)
+  await sendUncordon(bus, id, { term: 1, lease: await lead(1) })
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
   await untilItServes(id)
 })
 
 test('a cordon that is not renewed ends by itself', async () => {
   const [id = ''] = reports.keys()
-  await sendCordon(bus, id, { term: 2, forMs: 2_000 })
+  await sendCordon(bus, id, { term: 2, forMs: 2_000, lease: await lead(2) })
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 2 })
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
   await untilItServes(id)

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
@@ -8,6 +8,7 @@ import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chat, chatChoices, chatOk } from '../support/chat.ts'
 import { test as clusterTest } from '../support/cluster-test.ts'
+import { startOwnGateway } from '../support/own-parts.ts'
 import type { SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
@@ -40,46 +41,77 @@ test('without credits the answer is 402 and nothing is enqueued', async ({ clust
   await expectBalancedBooks(cluster, [account])
 })
 
+/** A caller who sets a limit near the real length, none, or ten times as much. */
+const FORMS: [string, Record<string, number>][] = [
+  ['an honest limit', { max_tokens: 301 }],
+  ['no limit', {}],
+  ['ten times the limit', { max_tokens: 3_010 }],
+]
+
+/** Sends fifty requests at once, of an account that has `credits`. At least nine get their whole answer. */
+async function race(
+  cluster: SharedCluster,
+  { baseUrl, credits, fields }: { baseUrl: string; credits: bigint; fields: Record<string, number> },
+) {
+  const account = await cluster.createAccount(formatCredits(toNanoCredits(credits)))
+  const call = { baseUrl, model: RACE, content: ANSWER.content, fields, apiKey: account.apiKey }
+  let lowest = credits
+  const answered = new AbortController()
+  const watch = (async () => {
+    while (!answered.signal.aborted) {
+      const { available } = await cluster.balance(account)
+      if (available < lowest) lowest = available
+    }
+  })()
+  const answers = await Promise.all(Array.from({ length: 50 }, async () => await chat(call)))
+  answered.abort()
+  await watch
+
+  expect(lowest).toBeGreaterThanOrEqual(0n)
+  const served = answers
+    .filter((answer) => 'text' in answer)
+    .filter(({ streamError }) => streamError === null)
+  for (const answer of served)
+    expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
+  for (const answer of answers) {
+    if ('text' in answer && answer.streamError === null) continue
+    // After ten seconds the headers of a stream are sent, so its refusal is an event.
+    const error = 'text' in answer ? answer.streamError : answer.error
+    expect(error).toMatchObject({ code: 'insufficient_credits' })
+  }
+  expect(served.length).toBeGreaterThanOrEqual(9)
+
+  await expectBalancedBooks(cluster, [account])
+  const charged = served.reduce(
+    (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
+      sum + priceTokens({ input, cachedInput, output }, PRICES),
+    0n,
+  )
+  expect((await cluster.balance(account)).posted).toBe(credits - charged)
+}
+
 describe('fifty at once on credits for ten', () => {
-  test.for<[string, Record<string, number>]>([
-    ['an honest limit', { max_tokens: 301 }],
-    ['no limit', {}],
-    ['ten times the limit', { max_tokens: 3_010 }],
-  ])(
+  test.for(FORMS)(
     'with %s at least nine get their whole answer, and nothing is overspent',
     async ([, fields], { cluster, credits }) => {
-      const { baseUrl } = cluster
-      const account = await cluster.createAccount(formatCredits(toNanoCredits(credits)))
-      const call = { baseUrl, model: RACE, content: ANSWER.content, fields, apiKey: account.apiKey }
-      let lowest = credits
-      const answered = new AbortController()
-      const watch = (async () => {
-        while (!answered.signal.aborted) {
-          const { available } = await cluster.balance(account)
-          if (available < lowest) lowest = available
-        }
-      })()
-      const answers = await Promise.all(Array.from({ length: 50 }, async () => await chat(call)))
-      answered.abort()
-      await watch
+      await race(cluster, { baseUrl: cluster.baseUrl, credits, fields })
+    },
+  )
 
-      expect(lowest).toBeGreaterThanOrEqual(0n)
-      const served = answers.filter((answer) => 'text' in answer)
-      const refused = answers.filter((answer) => !('text' in answer))
-      for (const answer of served)
-        expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
-      for (const answer of refused) {
-        expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
-      }
-      expect(served.length).toBeGreaterThanOrEqual(9)
-
-      await expectBalancedBooks(cluster, [account])
-      const charged = served.reduce(
-        (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
-          sum + priceTokens({ input, cachedInput, output }, PRICES),
-        0n,
-      )
-      expect((await cluster.balance(account)).posted).toBe(credits - charged)
+  test.for(
+    FORMS.flatMap(([name, fields]) =>
+      ['Hello', ANSWER.content].map((first) => [name, first, fields] as const),
+    ),
+  )(
+    'with %s it is the same on the first day, after one request: %s',
+    async ([, content, fields], { cluster, credits, endpoint }) => {
+      const gateway = await startOwnGateway(cluster, {})
+      onTestFinished(gateway.stop)
+      const { baseUrl } = gateway
+      await expect
+        .poll(async () => (await chat({ ...endpoint, baseUrl, model: RACE, content })).status)
+        .toBe(200)
+      await race(cluster, { baseUrl, credits, fields })
     },
   )
 })

@@ -100,6 +100,7 @@ export async function startFakeWorkers(options: {
       subscriber,
       worker: worker.id,
       log,
+      isHeld: async () => await Promise.resolve(true),
       onStop() {},
       onResend() {},
       onAsk() {},

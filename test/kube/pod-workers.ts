@@ -36,8 +36,10 @@ export async function startPodWorkers(options: {
   maxNumSeqs: number
   /** The addresses of simulated engines: at least as many as there are pods at the same time, including ending ones. */
   engines: readonly string[]
+  /** Called before the worker of a pod starts, with the address of its engine. */
+  startEngine?: (engine: string) => Promise<void>
 }): Promise<PodWorkers> {
-  const { redisUrl, model, files, maxNumSeqs } = options
+  const { redisUrl, model, files, maxNumSeqs, startEngine = async () => undefined } = options
   const subscriber = new Redis(redisUrl)
   subscriber.on('error', () => {})
   const reports = new Map<string, { running: number; atMs: number }>()
@@ -71,6 +73,7 @@ export async function startPodWorkers(options: {
     if (engine === undefined) throw new Error(`no engine is left for pod ${pod.metadata.name}`)
     started += 1
     try {
+      await startEngine(engine)
       const app = await startWorker(pod, engine)
       const exit = await Promise.race([app.exited, isDeleted])
       if (exit !== undefined) throw new Error(`the worker of ${pod.metadata.name} ended early: ${exit}`)

@@ -19,6 +19,8 @@ const MODEL = 'demo-chat'
 const POOL = poolName(MODEL)
 const CALLERS = 20
 const ACCOUNTS = 4
+/** For this time the engine of a new pod listens and is not loaded. */
+const LOAD_MS = 3_000
 /** From the worker's first report as ready to the first token of the last caller. */
 const FIRST_TOKEN_LIMIT_MS = 1_000
 
@@ -44,7 +46,17 @@ beforeAll(async () => {
     CAPACITY,
     ({ phase }) => void (phase === 'ready' && (readyAtMs ??= performance.now())),
   )
-  workers = await startPodWorkers({ redisUrl, model: MODEL, files: 'demo', maxNumSeqs: CALLERS, engines })
+  workers = await startPodWorkers({
+    redisUrl,
+    model: MODEL,
+    files: 'demo',
+    maxNumSeqs: CALLERS,
+    engines,
+    startEngine: async (engine) => {
+      await changeFaults({ engine, dead: true, loadMs: LOAD_MS })
+      await changeFaults({ engine, dead: false })
+    },
+  })
   release = await openRelease({
     queueUrl: redisUrl,
     busUrl: redisUrl,
@@ -68,6 +80,12 @@ afterAll(async () => {
   subscriber.disconnect()
   await cluster.stop()
 })
+
+async function changeFaults(change: object) {
+  const url = `${cluster.simulator.opsUrl}/faults`
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(change) })
+  if (!response.ok) throw new Error(await response.text())
+}
 
 /** Sends one stream that waits. Resolves at its end with its text, and when its first token arrived. */
 async function wait(index: number) {
@@ -108,6 +126,7 @@ test('twenty requests that wait for a model at zero start it, and all run once i
   const readyMs = readyAtMs ?? Number.NaN
   const firsts = answers.map(({ firstTokenMs }) => firstTokenMs - readyMs)
   const [p50, max] = [quantile(firsts, 0.5), Math.max(...firsts)].map(Math.round)
+  expect(readyMs - startedMs).toBeGreaterThan(LOAD_MS)
   console.log(
     `ready ${Math.round(readyMs - startedMs)} ms after the requests; ` +
       `first token after that: p50 ${p50} ms, max ${max} ms`,

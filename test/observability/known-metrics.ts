@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import { FOREIGN_METRICS } from './foreign-metrics.ts'
 import { metricNames } from './metric-names.ts'
@@ -10,7 +10,7 @@ import { readRules } from './read-rules.ts'
 const REPOSITORY = new URL('../..', import.meta.url).pathname
 const REGISTERED = /'(millrace_[a-z0-9_]+)'/g
 
-/** Returns every metric that rules and dashboards read: our metrics, prom-client's, and other exporters'. */
+/** Returns every metric that rules and dashboards read: our metrics, those of the metrics library, and other exporters'. */
 export function usedMetrics(): ReadonlySet<string> {
   const { alerts, recordings } = readRules()
   const expressions = [...alerts, ...recordings].map(({ expr }) => expr)
@@ -21,7 +21,7 @@ export function usedMetrics(): ReadonlySet<string> {
   return new Set(names.filter((name) => !recorded.has(name)))
 }
 
-/** Returns the names of the metrics in the sources of apps and libraries, in prom-client and in other exporters. */
+/** Returns the names of the metrics in the sources of apps and libraries, in the metrics library and in other exporters. */
 export function namedMetrics(): ReadonlySet<string> {
   const sources = globSync('{apps,libs}/**/*.ts', { cwd: REPOSITORY })
   const ours = sources.flatMap((path) =>

@@ -14,5 +14,14 @@ export function createAnswer<Options>({
   headers?: Answer<Options>['headers']
 }): Answer<Options> {
   const nowS = () => 1_700_000_002
-  return { id, created: 1_700_000_000, nowS, model: modelSpec({ id: model }), options, headers }
+  const reasoningKeys = { secrets: ['s'.repeat(32)], account: 'a' }
+  return {
+    id,
+    created: 1_700_000_000,
+    nowS,
+    model: modelSpec({ id: model }),
+    options,
+    reasoningKeys,
+    headers,
+  }
 }

@@ -1,4 +1,4 @@
-import { BUS_RULES, QUEUE_RULES } from '#libs/generation-record/rights.ts'
+import { busRules, queueRules } from '#libs/generation-record/rights.ts'
 
 /** The rules of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers. */
 export const APP_RULES = [
@@ -42,7 +42,7 @@ export function asAppUser(url: string): string {
 
 /** The setting of a Redis user that has the rights of a scaler on queue and bus, and no others. */
 export const SCALER_USER_SETTING = {
-  user: ['scaler', 'on', `>${PASSWORD}`, '-@all', ...QUEUE_RULES.scaler, ...BUS_RULES.scaler].join(' '),
+  user: ['scaler', 'on', `>${PASSWORD}`, '-@all', ...queueRules('scaler'), ...busRules('scaler')].join(' '),
 }
 
 /** Returns the URL with the login of the scaler's user. */

@@ -23,10 +23,10 @@ export type EnginePlan = {
   maxNumBatchedTokens?: number
   streamInterval?: number
   /**
-   * If set, the simulator imitates this older servicer version. Its engine does not report `maxNumSeqs`, so the worker
+   * If set, the simulator imitates this servicer. Its engine may not report `maxNumSeqs`, so the worker
    * gets `maxNumSeqs` from its configuration.
    */
-  servicerVersion?: '0.26.0+0.8.0'
+  servicerVersion?: '0.26.0+0.8.0' | '0.32.0+0.14.0-rust'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
 }

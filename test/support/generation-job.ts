@@ -18,7 +18,7 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
       outputPriceNano: '2000000',
       outputTokens: 100,
       clamped: false,
-      receipt: 'receipt',
+      receipt: '',
     },
     tenant: { accountId: 'account-1', keyId: 'key-1' },
     maxOutputTokens: 100,

@@ -49,6 +49,7 @@ export function createRecordModel() {
   const finish = new Map<string, number>()
   const nonces = new Map<string, string>()
   const settlements: ModelSettlement[] = []
+  const orphans: ModelSettlement[] = []
   let virtual = 1
 
   const bytesOf = (list: readonly Waiting[]) => list.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -101,11 +102,13 @@ export function createRecordModel() {
       nonce: null,
       settled: { waited },
     })
-    settlements.push(settlement)
   }
 
   return {
+    /** What gateways settled, whether it counted or not. */
     settlements,
+    /** What workers ended for dead gateways: free of charge. */
+    orphans,
     waiting: () => waiting,
     waitingBytes: () => bytesOf(waiting),
     finish,
@@ -162,7 +165,9 @@ export function createRecordModel() {
         if (first === undefined || generation === undefined) return { status: 'nothing' }
         if (buried.includes(generation.gateway)) {
           leave(first.id)
-          end({ id: first.id, epoch: generation.epoch, outcome: 'fault', tokens: 0 }, generation, true)
+          const orphan = { id: first.id, epoch: generation.epoch, outcome: 'fault', tokens: 0 }
+          orphans.push(orphan)
+          end(orphan, generation, true)
           continue
         }
         leave(first.id)
@@ -178,10 +183,12 @@ export function createRecordModel() {
       const { id, epoch } = settlement
       const known = generations.get(id)
       const worker = known?.worker ?? null
+      if (as.role === 'gateway') settlements.push(settlement)
       if (known?.settled) return { status: 'settled', worker, waited: known.settled.waited }
       const isOwn = as.role === 'gateway' || (known?.epoch === epoch && known.worker === as.worker)
       if (!isOwn || epoch < (known?.epoch ?? 0)) return { status: 'stale', worker: null, waited: false }
       const waited = leave(id)
+      if (as.role === 'worker') orphans.push({ ...settlement, outcome: 'fault', tokens: 0 })
       end(settlement, known, waited)
       return { status: 'recorded', worker, waited }
     },

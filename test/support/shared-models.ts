@@ -69,11 +69,14 @@ export const UNSERVED_MODELS = {
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
   'engine-killers': { like: 'demo-chat', model: 'engine-killers/lone' },
   'engine-killers-twin': { like: 'demo-chat', model: 'engine-killers/twin' },
+  'trusting-engines': { like: 'demo-chat', model: 'trusting-engines/demo' },
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
   // A model at zero in the examples of docs/api.md.
   'docs-api': { like: 'demo-chat', model: 'demo-cold' },
+  'unpaid-work': { like: 'demo-chat', model: 'unpaid-work/chat' },
+  'unpaid-work-embeddings': { like: 'demo-embed', model: 'unpaid-work/embed' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
   'warm-conversations': { like: 'demo-chat', model: 'warm-conversations/demo' },
 } as const

@@ -4,8 +4,10 @@ import {
   probeShapes,
   type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
+import { pairResults } from '#libs/chat-template/shape/pair-results.ts'
 import { PROBED_TOOL } from '#libs/chat-template/shape/probe-template.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
+import { withOwnCallIds } from '#libs/dialect/syntax/call-id.ts'
 import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import { createRandom } from '#test/chaos/random.ts'
 import { findLoss } from '#test/support/conversations/find-loss.ts'
@@ -25,9 +27,10 @@ export type Fitted = {
  */
 export function fitConversations(
   template: ChatTemplate,
-  options: { readonly name: string; readonly toolCalls: ModelFamily['toolCalls']; readonly rounds: number },
+  options: { readonly name: string; readonly rounds: number },
+  family: Pick<ModelFamily, 'toolCalls' | 'callIds'>,
 ): Fitted {
-  const writeCalls = openCallWriter(options.toolCalls)
+  const writeCalls = openCallWriter(family.toolCalls)
   const shapes = probeShapes(template, { writeCalls })
   const { render } = createChatRenderer({ ...template, shapes }, { writeCalls })
   const random = createRandom(35, options.name)
@@ -37,7 +40,8 @@ export function fitConversations(
     const conversation = drawConversation(random)
     const tools = round % 2 === 0 || !shapes.tools ? [] : [PROBED_TOOL]
     try {
-      const prompt = render({ messages: conversation.messages, tools, switches: {} }).join('')
+      const messages = withOwnCallIds(family.callIds, pairResults(conversation.messages))
+      const prompt = render({ messages, tools, switches: {} }).join('')
       const loss = findLoss(conversation, prompt)
       if (loss !== null) return { whole, refused, loss: `${loss}: ${JSON.stringify(conversation.messages)}` }
       whole += 1

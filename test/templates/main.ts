@@ -48,7 +48,7 @@ process.exitCode = differing + losing === 0 && names.length > 0 ? 0 : 1
  * Prints which parts of random conversations the template refuses or loses, and what Millrace changes for the template.
  */
 async function losesText(name: string, source: string, family: string | null): Promise<boolean> {
-  const { toolCalls } = await readFamily('models', family ?? 'hermes')
+  const { toolCalls, callIds } = await readFamily('models', family ?? 'hermes')
   const { template } = withSource(compared, source)
   try {
     const { refused, changed } = describeShapes(
@@ -56,7 +56,7 @@ async function losesText(name: string, source: string, family: string | null): P
     )
     for (const what of refused) console.log(`  cannot print ${what}`)
     for (const what of changed) console.log(`  ${what}`)
-    const fitted = fitConversations(template, { name, toolCalls, rounds: CONVERSATIONS })
+    const fitted = fitConversations(template, { name, rounds: CONVERSATIONS }, { toolCalls, callIds })
     console.log(`  ${fitted.whole} of ${CONVERSATIONS} random conversations whole`)
     for (const [reason, count] of fitted.refused) console.log(`  ${count} refused: ${reason}`)
     if (fitted.loss !== null) console.log(`  LOST: ${fitted.loss}`)

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
-import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { buildIndexes } from './build-indexes.ts'
-import { listMissing, readApplied, SQL_FOLDER } from './missing-parts.ts'
+import { createForeignError, listMissing, readApplied, SQL_FOLDER } from './missing-parts.ts'
 import { readSchema, type SchemaPart, type SqlFile } from './read-schema.ts'
 
 /** The number of the advisory lock: any number that nothing else in this database uses. */
@@ -28,8 +27,8 @@ const LOCK_RETRY_MS = 1_000
  * after another.
  *
  * If a newer version has migrated the database, indexes, functions and grants stay as they are. Throws a ConfigError
- * when the database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it
- * was run, when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
+ * when the database was made by an earlier checkout, which shows by a file of `sql/tables/` that has changed since it
+ * was run. Throws an error when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -76,11 +75,7 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
  */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
-  if (earlier.length > 0) {
-    throw new ConfigError([
-      'the database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)',
-    ])
-  }
+  if (earlier.length > 0) throw createForeignError('it has a table schema_migrations')
   await client.query(
     `create table if not exists schema_parts (
       name text primary key, sha256 text not null, version integer not null, applied_at timestamptz not null

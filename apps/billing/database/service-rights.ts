@@ -123,7 +123,7 @@ export async function awaitServiceRights(options: {
 }
 
 /** Returns a function that logs missing rights at most every 10 s, and once that they are there again. */
-export function reportMissingRights(log: Logger): (missing: readonly string[]) => void {
+function reportMissingRights(log: Logger): (missing: readonly string[]) => void {
   let loggedMs = -Infinity
   return (missing) => {
     if (missing.length === 0) {

@@ -83,16 +83,20 @@ type SettledRow = { result: SettleResult; cost: string; charged: bigint }
 
 const MAX_TRIES = 5
 
-/** `holdGraceMs`: the time for which a hold lasts after its deadline. */
+/**
+ * `holdGraceMs`: the time for which a hold lasts after its deadline. `freeTokensPerHour`: how many tokens of an account's
+ * failed generations are free in a clock hour.
+ */
 export function createMoney(options: {
   pool: Pool
   receipts: Receipts
   holdGraceMs: number
+  freeTokensPerHour: number
   nowMs: () => number
-  /** Called after each try of a function, with its duration, whether it worked or not. */
-  onCall?: (name: string, durationMs: number) => void
+  /** Called after each try of a function, with its duration, and with its error if it failed. */
+  onCall?: (name: string, durationMs: number, error?: unknown) => void
 }): Money {
-  const { pool, receipts, holdGraceMs, nowMs, onCall } = options
+  const { pool, receipts, holdGraceMs, freeTokensPerHour, nowMs, onCall } = options
 
   const now = () => toTimestamp(nowMs())
 
@@ -109,15 +113,17 @@ export function createMoney(options: {
     const values = Object.values(parameters)
     for (let attempt = 1; ; attempt += 1) {
       const startedMs = performance.now()
+      let failure: unknown
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
+        failure = error
         // If the session could not write, `endIdle` has ended the pool's idle connections, so the next try gets a new
         // connection.
         const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
         if (!mayRepeat) throw error
       } finally {
-        onCall?.(name, performance.now() - startedMs)
+        onCall?.(name, performance.now() - startedMs, failure)
       }
     }
   }
@@ -258,10 +264,10 @@ export function createMoney(options: {
    * Returns the settlement's receipt as the JSON object that `sql/functions/settle.sql` takes. Returns null if the
    * settlement has no receipt, or if its receipt is not genuine.
    */
-  function receiptOf({ id, receipt }: Settlement): string | null {
-    const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
-    if (genuine === null) return null
-    const { deadlineMs, ...fields } = genuine
+  function receiptOf(settlement: Settlement): string | null {
+    const proof = receipts.verify(settlement)
+    if (proof === null) return null
+    const { deadlineMs, ...fields } = proof.receipt
     const deadline = toTimestamp(deadlineMs)
     const expiresAt = toTimestamp(deadlineMs + holdGraceMs)
     return JSON.stringify({ ...fields, deadline, expiresAt }, bigintToText)
@@ -315,7 +321,8 @@ export function createMoney(options: {
       const short = await tryShortSettle(settlements)
       if (short.length > 0) return short.map(toSettled)
       const receipts = settlements.map(receiptOf)
-      return (await call<SettledRow>('settle', { ...toSettlements(settlements), receipts })).map(toSettled)
+      const all = { ...toSettlements(settlements), receipts, free_limit: freeTokensPerHour }
+      return (await call<SettledRow>('settle', all)).map(toSettled)
     },
 
     async expire(most) {

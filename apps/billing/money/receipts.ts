@@ -1,5 +1,12 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import {
+  PROOF_BYTES,
+  proofOfOrphan,
+  proofOfSettlement,
+  type Proved,
+} from '#libs/contracts/settlement-proof.ts'
 
 const Int64 = z
   .string()
@@ -41,40 +48,49 @@ export type Receipt = Readonly<z.infer<typeof Grant>>
 export type Receipts = {
   sign(receipt: Receipt): string
   /**
-   * Returns null when the signature is wrong, or when the receipt belongs to another reservation or cannot be read.
-   * Never throws.
+   * Checks the proof in a settlement's receipt (`settlement-proof.ts`). Returns null when it is wrong, or when the
+   * receipt is missing, belongs to another reservation or cannot be read. Never throws.
    */
-  verify(text: string, reservationId: string): Receipt | null
+  verify(settlement: Provable): Proof | null
 }
 
-/** The length of the signature: half of an HMAC-SHA256, which is strong enough for a receipt (RFC 2104, section 5). */
-const MAC_BYTES = 16
+export type Provable = Proved & Pick<Settlement, 'receipt' | 'orphanOf'>
+
+/**
+ * The process that may settle: the gateway that has the hold, or, if that gateway is dead, a worker. For a worker
+ * `orphanOf` is the gateway's boot id; whether the gateway is dead is not checked here.
+ */
+export type Proof = { readonly receipt: Receipt; readonly orphanOf: string | null }
 
 /**
  * Signs receipts with the first secret, and accepts receipts that are signed with any of the secrets. So a secret can
  * be replaced while receipts that were signed with it are still in use. A receipt is base64url of the grant as a JSON
- * object, a dot, and base64url of its MAC.
+ * object, a dot, and base64url of its MAC. A settlement has a proof in place of the MAC. The MAC itself is a proof too:
+ * gateways of older releases wrote it.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
   const [signing, ...others] = secrets
   const signingKey = toKey(signing)
   const keys = [signingKey, ...others.map(toKey)]
   const macOf = (key: KeyObject, signed: string) =>
-    createHmac('sha256', key).update(signed).digest().subarray(0, MAC_BYTES)
-  const isOurs = (signed: string, given: string) => {
-    const mac = Buffer.from(given, 'base64url')
-    return keys.some((key) => mac.length === MAC_BYTES && timingSafeEqual(macOf(key, signed), mac))
-  }
+    createHmac('sha256', key).update(signed).digest().subarray(0, PROOF_BYTES)
   return {
     sign(receipt) {
       const payload = Buffer.from(JSON.stringify(receipt, bigintToText)).toString('base64url')
       return `${payload}.${macOf(signingKey, payload).toString('base64url')}`
     },
-    verify(text, reservationId) {
-      const [payload = '', mac = '', ...rest] = text.split('.')
-      if (!isOurs(payload, mac) || rest.length > 0) return null
-      const grant = readGrant(Buffer.from(payload, 'base64url').toString())
-      return grant?.reservationId === reservationId ? grant : null
+    verify(settlement) {
+      const { id, receipt: text = '', orphanOf = null } = settlement
+      const [payload = '', given = '', ...rest] = text.split('.')
+      const proof = Buffer.from(given, 'base64url')
+      if (proof.length !== PROOF_BYTES || rest.length > 0) return null
+      const isProof = (mac: Buffer) =>
+        orphanOf === null
+          ? timingSafeEqual(proofOfSettlement(mac, settlement), proof) || timingSafeEqual(mac, proof)
+          : timingSafeEqual(proofOfOrphan(mac, orphanOf), proof)
+      if (!keys.some((key) => isProof(macOf(key, payload)))) return null
+      const receipt = readGrant(Buffer.from(payload, 'base64url').toString())
+      return receipt?.reservationId === id ? { receipt, orphanOf } : null
     },
   }
 }

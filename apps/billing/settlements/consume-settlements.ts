@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { BillingMetrics } from '../metrics.ts'
+import type { CheckProof } from './check-proof.ts'
 import { parseSettlement } from './parse-settlement.ts'
 import { createRoundReader, type ReadRound, type RoundReader } from './read-round.ts'
 import type { SettleEntries } from './settle-entries.ts'
@@ -15,6 +16,8 @@ export type SettlementConsumer = {
   stop(): Promise<void>
 }
 
+type Readable = { readonly entry: StreamEntry; readonly settlement: Settlement }
+
 /** The most entries in one commit. */
 const MAX_BATCH = 512
 
@@ -27,7 +30,7 @@ const FULL_BATCH = 64
 /**
  * Takes settlements from the streams of all models: reads, settles, and acknowledges them after the commit. It handles
  * one batch at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it
- * tries again. Entries that cannot be read or settled go to the dead letters with an alarm.
+ * tries again. Entries that cannot be read or settled, or that lack a proof, go to the dead letters with an alarm.
  *
  * The streams are read without blocking. While streams have entries, one read follows the other at once; after a read
  * of all streams that returned no entries, there is a pause. A blocking read would need a separate connection, and in a
@@ -41,6 +44,7 @@ const FULL_BATCH = 64
 export function consumeSettlements(options: {
   streams: SettlementStreams
   models: () => readonly string[]
+  checkProof: CheckProof
   settle: SettleEntries
   /** Called with the model of each entry that was read. */
   onEntry: (model: string) => void
@@ -53,7 +57,8 @@ export function consumeSettlements(options: {
   metrics: BillingMetrics
   log: Logger
 }): SettlementConsumer {
-  const { streams, models, settle, onEntry, claimIdleMs, gatherMs, readPauseMs, metrics, log } = options
+  const { streams, models, checkProof, settle, onEntry, claimIdleMs, gatherMs, readPauseMs, metrics, log } =
+    options
   const stopping = new AbortController()
   const reader = createRoundReader({ streams, claimIdleMs, monotonicMs: () => performance.now() })
 
@@ -80,7 +85,7 @@ export function consumeSettlements(options: {
   }
 
   async function take(entries: readonly StreamEntry[]) {
-    const readable: { entry: StreamEntry; settlement: Settlement }[] = []
+    const readable: Readable[] = []
     const unreadable: { entry: StreamEntry; problem: string }[] = []
     for (const entry of entries) {
       const parsed = entry.fields === null ? { problem: 'deleted' } : parseSettlement(entry.fields)
@@ -88,8 +93,9 @@ export function consumeSettlements(options: {
       else unreadable.push({ entry, problem: parsed.problem })
     }
     await bury(unreadable)
-    for (let start = 0; start < readable.length; start += MAX_BATCH) {
-      const batch = readable.slice(start, start + MAX_BATCH)
+    const proven = await keepProven(readable)
+    for (let start = 0; start < proven.length; start += MAX_BATCH) {
+      const batch = proven.slice(start, start + MAX_BATCH)
       const settlements = batch.map(({ entry, settlement }) => ({ ...settlement, model: entry.model }))
       const refused = await settle(settlements, stopping.signal).catch((error: unknown) => {
         noteFailures(batch.map(({ entry: { model } }) => ({ model, error })))
@@ -107,17 +113,30 @@ export function consumeSettlements(options: {
     }
   }
 
+  /** Puts the entries without a proof aside. An entry that could not be checked stays pending, and is read again. */
+  async function keepProven(readable: readonly Readable[]): Promise<Readable[]> {
+    const check = async ({ entry: { model }, settlement }: Readable) =>
+      await checkProof(settlement).catch((error: unknown) => noteFailures([{ model, error }]))
+    const problems = await Promise.all(readable.map(check))
+    const unproven = readable.flatMap(({ entry }, index) => {
+      const problem = problems[index]
+      return problem ? [{ entry, problem }] : []
+    })
+    await bury(unproven, 'unproven')
+    return readable.filter((_, index) => problems[index] === null)
+  }
+
   async function acknowledge(entries: readonly StreamEntry[]) {
     const ofModels = [...Map.groupBy(entries, ({ model }) => model)]
     await each(ofModels, async (model, ofModel) => await streams.acknowledge(model, ofModel))
   }
 
-  async function bury(entries: readonly { entry: StreamEntry; problem: string }[]) {
+  async function bury(entries: readonly { entry: StreamEntry; problem: string }[], kind = 'dead-letter') {
     const ofModels = [...Map.groupBy(entries, ({ entry }) => entry.model)]
     await each(ofModels, async (_, ofModel) => {
       for (const { entry, problem } of ofModel) {
         await streams.bury(entry, problem)
-        metrics.settlementAlarms.inc({ kind: 'dead-letter' })
+        metrics.settlementAlarms.inc({ kind })
         log.error({ model: entry.model, entry: entry.id, problem }, 'settlement put to the dead letters')
       }
     })

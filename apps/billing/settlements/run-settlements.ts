@@ -4,6 +4,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Money } from '../money/money.ts'
 import type { BillingMetrics } from '../metrics.ts'
+import type { Receipts } from '../money/receipts.ts'
+import { createCheckProof } from './check-proof.ts'
 import { consumeSettlements } from './consume-settlements.ts'
 import { createSettleEntries } from './settle-entries.ts'
 import { createSettlementStreams } from './settlement-streams.ts'
@@ -26,6 +28,7 @@ export function runSettlements(options: {
   redis: Redis | Cluster
   consumer: string
   money: Money
+  receipts: Receipts
   timings: TimingWriter
   models: () => readonly string[]
   metrics: BillingMetrics
@@ -41,13 +44,14 @@ export function runSettlements(options: {
   /** The time between two observations of an idle stream. */
   idleSweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, consumer, money, timings, models, metrics, tracing, log } = options
+  const { redis, consumer, money, receipts, timings, models, metrics, tracing, log } = options
   const { claimIdleMs, readPauseMs, gatherMs, sweepEveryMs, idleSweepEveryMs } = options
   const streams = createSettlementStreams({ redis, consumer })
   const settle = createSettleEntries({ money, timings, metrics, tracing, log })
   const consuming = consumeSettlements({
     streams,
     models,
+    checkProof: createCheckProof({ receipts, isGatewayAlive: streams.isGatewayAlive }),
     settle,
     onEntry: (model) => sweeping.touch(model),
     claimIdleMs,

@@ -119,6 +119,13 @@ export function createSettleEntries(deps: {
       if (settlement !== undefined && chargedNano > 0n) {
         metrics.chargedCredits.inc({ model: toLabel(settlement.model) }, Number(chargedNano) / 1e9)
       }
+      if (settlement?.outcome === 'fault' && costNano > 0n) {
+        metrics.chargedFailures.inc()
+        log.warn(
+          { requestId: settlement.id, settlement: toLogFields(settlement) },
+          'failed generation charged',
+        )
+      }
       if (costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         const writtenOffNano = String(costNano - chargedNano)

@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { settlementMarkKey, settlementStateKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
+import {
+  livenessKey,
+  orphansKey,
+  settlementMarkKey,
+  settlementStateKey,
+  settlementStreamKey,
+} from '#libs/generation-record/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
 /** A model whose stream could not be read or changed, and why. */
@@ -176,10 +182,12 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       await redis.eval(BURY, 2, ...keys, GROUP, entry.id, cut, DEAD_LETTERS_KEPT, ...fields)
     },
 
+    /** Also moves the model's orphans (`orphansKey`) to the stream. */
     async observe(model: string): Promise<StreamObservation> {
       const stream = settlementStreamKey(model)
-      const keys = [stream, settlementStateKey(model), confirmedKey(model), deadLetterKey(model)]
-      const reply = ObserveReply.parse(await redis.eval(OBSERVE, 4, ...keys, GROUP, newIncarnation()))
+      const others = [confirmedKey(model), deadLetterKey(model), orphansKey(model)]
+      const keys = [stream, settlementStateKey(model), ...others]
+      const reply = ObserveReply.parse(await redis.eval(OBSERVE, 5, ...keys, GROUP, newIncarnation()))
       const [seconds, microseconds, run, replication, incarnation, lost, deadLetters, state] = reply
       const server = `${run}:${replication}`
       return {
@@ -249,6 +257,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     async leave(model: string): Promise<void> {
       await redis.eval(FORGET_CONSUMERS, 1, settlementStreamKey(model), GROUP, consumer, 0)
     },
+
+    isGatewayAlive: async (gateway: string): Promise<boolean> =>
+      (await redis.exists(livenessKey('gateway', gateway))) === 1,
 
     /** Ends the connection; waiting commands reject. */
     disconnect() {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CommandError } from '../command-error.ts'
+import { readEvents } from '../read-events.ts'
 import type { ClientAccess } from './find-client-access.ts'
 
 const ErrorAnswer = z.object({ error: z.object({ message: z.string() }) })
@@ -74,7 +75,7 @@ export function createGatewayClient({ baseUrl, apiKey }: ClientAccess): GatewayC
       // The header has the request's id before the first chunk arrives. This id finds the receipt as well.
       const requestId = response.headers.get('x-request-id')
       if (requestId !== null) onId(requestId)
-      for await (const data of readEvents(response.body)) {
+      for await (const { data } of readEvents(response.body)) {
         if (data === '[DONE]') return
         const value: unknown = JSON.parse(data)
         const failure = ErrorAnswer.safeParse(value)
@@ -109,16 +110,5 @@ function parseJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
-  }
-}
-
-/** Yields the data of each server-sent event, which the gateway writes as one line. */
-async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const bytes of body) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) if (line.startsWith('data: ')) yield line.slice('data: '.length)
   }
 }

@@ -14,6 +14,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'model', cell: ({ model }) => model },
   { title: 'pool', cell: ({ pool }) => pool },
   { title: 'node', cell: ({ node }) => node },
+  { title: 'engine', cell: ({ engine }) => engine },
   { title: 'phase', cell: toPhaseText },
   { title: 'running', cell: ({ running }) => running, align: 'right' },
   { title: 'slots', cell: ({ slots }) => slots, align: 'right' },

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { streamAddress, type ViewName } from '#libs/live-view/addresses.ts'
 import { applyDelta, type Parts } from '#libs/live-view/deltas.ts'
 import { CommandError } from '../command-error.ts'
+import { readEvents } from '../read-events.ts'
 
 /** A view of the live picture, and when the picture was taken. */
 export type Picture<View> = { readonly asOf: string; readonly view: View }
@@ -35,7 +36,8 @@ export async function* followLive<View>(
   while (!signal.aborted) {
     try {
       let parts: Parts = {}
-      for await (const { event, data } of readEvents(access, name, signal)) {
+      const { body } = await ask(access, streamAddress(name), signal)
+      for await (const { event, data } of body === null ? [] : readEvents(body)) {
         const message: unknown = JSON.parse(data)
         let asOf: string
         if (event === 'snapshot') {
@@ -71,33 +73,6 @@ export async function readOnce<View>(
   if (!parsed.success)
     throw new CommandError('unreachable', `${access.url} is not a console of this version.`)
   return parsed.data
-}
-
-type ServerEvent = { readonly event: string; readonly data: string }
-
-async function* readEvents(
-  access: ConsoleAccess,
-  name: ViewName,
-  signal: AbortSignal,
-): AsyncGenerator<ServerEvent> {
-  const { body } = await ask(access, streamAddress(name), signal)
-  if (body === null) return
-  let text = ''
-  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
-    text += piece
-    const events = text.split('\n\n')
-    text = events.pop() ?? ''
-    for (const lines of events) yield toEvent(lines)
-  }
-}
-
-function toEvent(lines: string): ServerEvent {
-  const valueOf = (field: string) =>
-    lines
-      .split('\n')
-      .find((line) => line.startsWith(`${field}: `))
-      ?.slice(field.length + 2) ?? ''
-  return { event: valueOf('event'), data: valueOf('data') }
 }
 
 async function ask({ url, token }: ConsoleAccess, address: string, signal: AbortSignal): Promise<Response> {

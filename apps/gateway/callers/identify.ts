@@ -33,9 +33,21 @@ type Identify = {
 export function createIdentify(deps: {
   authenticate: Authenticate
   authenticateManager: AuthenticateManager
+  /** Returns whether the key of a request may be in `x-api-key`. */
+  isAnthropic: (request: FastifyRequest) => boolean
 }): Identify {
   const callers = new WeakMap<FastifyRequest, Caller>()
   const managers = new WeakMap<FastifyRequest, Manager>()
+
+  /**
+   * Returns the `authorization` header. In requests of Anthropic's clients, a key in `x-api-key` counts as a bearer key
+   * if there is no `authorization` header.
+   */
+  function authorizationOf(request: FastifyRequest): string | undefined {
+    const { authorization, 'x-api-key': key } = request.headers
+    if (authorization !== undefined || typeof key !== 'string') return authorization
+    return deps.isAnthropic(request) ? `Bearer ${key}` : undefined
+  }
 
   async function asCaller(request: FastifyRequest): Promise<void> {
     const authorization = authorizationOf(request)
@@ -66,16 +78,6 @@ export function createIdentify(deps: {
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
     accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }
-}
-
-/**
- * Returns the `authorization` header. On routes of Anthropic's interface, a key in `x-api-key` counts as a bearer key
- * if there is no `authorization` header.
- */
-function authorizationOf({ headers, routeOptions }: FastifyRequest): string | undefined {
-  const { authorization, 'x-api-key': key } = headers
-  if (authorization !== undefined || typeof key !== 'string') return authorization
-  return routeOptions.config.dialect === 'anthropic' ? `Bearer ${key}` : undefined
 }
 
 const CANNOT_SPEND =

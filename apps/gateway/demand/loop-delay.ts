@@ -18,7 +18,7 @@ const RESOLUTION_MS = 20
 /** A window has 250 samples, enough for the 99th percentile. */
 const WINDOW_TICKS = 5
 
-/** Measures until it is closed. This monitor is separate from prom-client's, which each scrape resets. */
+/** Measures until it is closed. This monitor is separate from the library's own, which each scrape resets. */
 export function createLoopDelay(): LoopDelay {
   const monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   monitor.enable()

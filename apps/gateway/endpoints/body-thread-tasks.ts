@@ -6,6 +6,7 @@ import { serveTasks } from '#libs/threads/serve-tasks.ts'
 import { compileSchemaChecks } from './fields/check-schema.ts'
 import { PREPARATIONS } from './preparations.ts'
 import { prepareBody } from './prepare-request.ts'
+import type { ReasoningKeys } from './responses/sealed-reasoning.ts'
 
 export type BodyTask = {
   /** The preparation's index in `PREPARATIONS`. */
@@ -15,6 +16,7 @@ export type BodyTask = {
   readonly models: readonly ModelSpec[]
   /** The ids of the models whose turns are offered to workers. */
   readonly offered: readonly string[]
+  readonly reasoningKeys: ReasoningKeys
 }
 
 /** An `ApiError` is sent as its fields, because a class instance loses its class on the way between threads. */
@@ -29,12 +31,12 @@ export type BodyOutcome<Result> =
 
 compileSchemaChecks()
 
-serveTasks(({ preparation, body, models, offered }: BodyTask): BodyOutcome<unknown> => {
+serveTasks(({ preparation, body, models, ...task }: BodyTask): BodyOutcome<unknown> => {
   const prepare = PREPARATIONS[preparation]
   if (prepare === undefined) throw new Error(`there is no preparation ${preparation}`)
-  const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null, offered }
+  const context = { find: (id: string) => models.find((model) => model.id === id) ?? null, ...task }
   try {
-    return { status: 'prepared', prepared: prepareBody(prepare, Buffer.from(body), catalog) }
+    return { status: 'prepared', prepared: prepareBody(prepare, Buffer.from(body), context) }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { code, message, param } = error

@@ -37,11 +37,11 @@ export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logg
     async prepareOnThread<Result extends Prepared>(
       prepare: Prepare<Result>,
       body: Buffer,
-      { models, offered, owner }: PreparingOnThread,
+      { owner, ...context }: PreparingOnThread,
     ) {
       const preparation = PREPARATIONS.indexOf(prepare)
       if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
-      const task = { preparation, body: toTransferable(body), models, offered }
+      const task = { preparation, body: toTransferable(body), ...context }
       try {
         return toResult(await pool.run<BodyOutcome<Sized<Result>>>(task, [task.body], owner))
       } catch (error) {

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { Interruption } from '../generation/interrupted.ts'

@@ -6,6 +6,7 @@ import type { FinishedGeneration } from '../generation/collect.ts'
 import type { OutputEvent } from '../generation/generation-call.ts'
 import type { ErrorBody } from '../http/handle-error.ts'
 import type { Prepare } from './prepare-request.ts'
+import type { ReasoningKeys } from './responses/sealed-reasoning.ts'
 
 /**
  * An operation that answers with a generation. It turns a body into a request, and the generation's events into
@@ -13,8 +14,8 @@ import type { Prepare } from './prepare-request.ts'
  */
 export type GenerationEndpoint<Options> = {
   readonly prepare: Prepare<PreparedGeneration<Options>>
-  /** Returns the body of an answer that is not streamed. */
-  renderWhole(generation: FinishedGeneration, answer: Answer<Options>): object
+  /** Returns the body of an answer that is not streamed, or the body's JSON. */
+  renderWhole(generation: FinishedGeneration, answer: Answer<Options>): object | string
   renderStream(answer: Answer<Options>): StreamRenderer
 }
 
@@ -42,6 +43,8 @@ export type Answer<Options> = {
   readonly nowS: () => number
   readonly model: ModelSpec
   readonly options: Options
+  /** The keys of the caller's account, for reasoning that is sent encrypted. */
+  readonly reasoningKeys: ReasoningKeys
   /** The request's headers. */
   readonly headers: IncomingHttpHeaders
 }

@@ -7,20 +7,26 @@ import type { TaskOwner } from '#libs/threads/task-pool.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Catalog } from '../catalog.ts'
 import { checkJsonSize } from '../http/check-json-size.ts'
-import { readJsonObject, readJsonText } from '../http/parse-body.ts'
+import { readJsonText } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
-import { noteSchemaTexts } from './fields/schema-texts.ts'
+import { noteExactTexts } from './fields/exact-texts.ts'
 import { NO_CONVERSATION, toConversation, toSession, type Conversation } from '../generation/conversation.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
 import type { TakeBody } from '../http/body-budget.ts'
 import { refuseOversized } from './refuse-oversized.ts'
+import type { ReasoningKeys } from './responses/sealed-reasoning.ts'
 
 /**
  * Reads the body of an operation's request. Checks the fields in the order that the interface defines (required fields,
  * the model, then the values), and translates them. The function is pure, and its result is plain data. Throws an
  * `ApiError`.
  */
-export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result
+export type Prepare<Result extends Prepared> = (body: JsonObject, context: PrepareContext) => Result
+
+export type PrepareContext = Pick<Catalog, 'find'> & {
+  /** Absent: encrypted reasoning is ignored. */
+  readonly reasoningKeys?: ReasoningKeys
+}
 
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
@@ -58,6 +64,7 @@ export type PreparingOnThread = {
   /** The ids of the models whose turns are offered to workers, so that prompts for them are hashed on the thread. */
   readonly offered: readonly string[]
   readonly owner: TaskOwner
+  readonly reasoningKeys: ReasoningKeys
 }
 
 /** The limits of bodies that are prepared on the event loop. */
@@ -83,6 +90,7 @@ export function createPrepareRequest(deps: {
   catalogOf: (request: FastifyRequest) => Catalog
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
+  reasoningKeysOf: (request: FastifyRequest) => ReasoningKeys
   takeBody: TakeBody
   /** Returns whether turns of this model are offered to workers. */
   takesOffers: (model: string) => boolean
@@ -96,21 +104,22 @@ export function createPrepareRequest(deps: {
     const { toSignal, release } = takeBody(request)
     try {
       const catalog = catalogOf(request)
-      const json = isSmall(body, small) ? readJsonObject(body) : null
-      if (json !== null && !carriesSchema(json)) {
+      const reasoningKeys = deps.reasoningKeysOf(request)
+      const json = isSmall(body, small) ? readJsonText(body) : null
+      if (json !== null && !carriesSchema(json.object)) {
         onPrepare('event-loop')
-        return prepareJson(prepare, json, catalog)
+        return prepareJson(prepare, json, { ...catalog, reasoningKeys })
       }
       refuseShortage(callerOf(request), catalog.list())
       onPrepare('thread')
-      const models = catalog.list().filter(({ id }) => json === null || json['model'] === id)
+      const models = catalog.list().filter(({ id }) => json === null || json.object['model'] === id)
       const offered = models.map(({ id }) => id).filter(takesOffers)
       const begin = () => {
         release()
         return !request.socket.destroyed
       }
       const owner = { id: accountOf(request), begin, signal: toSignal() }
-      return await prepareOnThread(prepare, body, { models, offered, owner })
+      return await prepareOnThread(prepare, body, { models, offered, owner, reasoningKeys })
     } finally {
       release()
     }
@@ -130,22 +139,21 @@ function isSmall(body: Buffer, { largeBodyBytes, smallBodyValues }: SmallBody): 
 export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,
-  { offered = [], ...catalog }: Pick<Catalog, 'find'> & Partial<Pick<PreparingOnThread, 'offered'>>,
+  { offered = [], ...context }: PrepareContext & Partial<Pick<PreparingOnThread, 'offered'>>,
 ): Sized<Result> {
-  const { object, text } = readJsonText(body)
-  noteSchemaTexts(object, text)
-  const sized = prepareJson(prepare, object, catalog)
+  const sized = prepareJson(prepare, readJsonText(body), context)
   const isOffered = offered.includes(sized.model.id)
   return { ...sized, conversation: isOffered ? toConversation(sized.request) : NO_CONVERSATION }
 }
 
 function prepareJson<Result extends Prepared>(
   prepare: Prepare<Result>,
-  json: JsonObject,
-  catalog: Pick<Catalog, 'find'>,
+  { object, text }: ReturnType<typeof readJsonText>,
+  context: PrepareContext,
 ): Sized<Result> {
-  const prepared = prepare(json, catalog)
+  noteExactTexts(object, text)
+  const prepared = prepare(object, context)
   const size = sizeOf(prepared.request)
   refuseOversized(prepared.request, size, prepared.model)
-  return { ...prepared, size, conversation: null, promptCacheKey: toSession(json['prompt_cache_key']) }
+  return { ...prepared, size, conversation: null, promptCacheKey: toSession(object['prompt_cache_key']) }
 }

@@ -11,11 +11,13 @@ import type { SseSockets } from '../http/sse-socket.ts'
 import type { Answer, GenerationEndpoint } from './generation-endpoint.ts'
 import { setPreferenceApplied, toStartComment } from './inform-of-start-wait.ts'
 import type { PrepareRequest } from './prepare-request.ts'
+import type { ReasoningKeys } from './responses/sealed-reasoning.ts'
 
 export type ServeGenerationDeps = {
   readonly generate: Generate
   readonly prepareRequest: PrepareRequest
   readonly callerOf: (request: FastifyRequest) => Caller
+  readonly reasoningKeysOf: (request: FastifyRequest) => ReasoningKeys
   readonly spanOf: (request: FastifyRequest) => Span
   /** Returns how long the client is willing to wait for a model that is being started, in seconds. */
   readonly startWaitOf: (request: FastifyRequest) => number | null
@@ -50,7 +52,15 @@ export function serveGeneration<Options>(
         ...prepared,
         session: readSession(headers, promptCacheKey),
       },
-      answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
+      answer: {
+        id,
+        created: nowS(),
+        nowS,
+        model: prepared.model,
+        options,
+        reasoningKeys: deps.reasoningKeysOf(request),
+        headers,
+      },
       request,
       reply,
     }
@@ -73,10 +83,9 @@ async function answerWhole<Options>(
 ) {
   const { signal } = abortOnHangUp(reply.raw)
   const onStartWait: GenerationCall['onStartWait'] = (wait) => setPreferenceApplied(reply.raw, wait)
-  return endpoint.renderWhole(
-    await collect(async (send) => await generate({ ...call, signal, onStartWait }, send)),
-    answer,
-  )
+  const finished = await collect(async (send) => await generate({ ...call, signal, onStartWait }, send))
+  void reply.type('application/json; charset=utf-8')
+  return endpoint.renderWhole(finished, answer)
 }
 
 async function answerStream<Options>(

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { LoadSignals } from '../demand/load-signals.ts'
 import { createAdmit, type Admit } from './admit.ts'

@@ -6,6 +6,7 @@ import { createInputEstimate, type InputEstimate } from './estimate-input.ts'
 import { createExpectedOutput, type ExpectedOutput } from './expected-output.ts'
 import { createGrowHold, type GrowHold } from './grow-hold.ts'
 import { createReserve, type ReleaseHold, type Reserve } from './reserve.ts'
+import { createRunningHolds, type RunningHolds } from './running-holds.ts'
 import type { StreamCounters } from './stream-metrics.ts'
 
 /** The functions that reserve holds and let them grow, and the estimates that they use. */
@@ -14,6 +15,7 @@ export type Holds = {
   readonly growHold: GrowHold
   readonly inputEstimate: InputEstimate
   readonly expectedOutput: ExpectedOutput
+  readonly enterHold: RunningHolds['enter']
 }
 
 export function createHolds(deps: {
@@ -24,20 +26,29 @@ export function createHolds(deps: {
   /** The longest time that a request waits for credits that other requests hold. */
   creditWaitMs: number
   control: Pick<ControlSender, 'hold'>
+  /** A clock that never goes back. */
+  nowMs: () => number
   metrics: Pick<StreamCounters, 'noteHoldGrowth' | 'noteCreditWait'>
   log: Logger
 }): Holds {
   const { creditWaitMs, control, metrics, log, ...reserving } = deps
   const inputEstimate = createInputEstimate()
   const expectedOutput = createExpectedOutput()
+  const runningHolds = createRunningHolds({ expectedOutput, nowMs: deps.nowMs })
   return {
     inputEstimate,
     expectedOutput,
+    enterHold: runningHolds.enter,
     reserve: createReserve({
       ...reserving,
       inputEstimate,
       expectedOutput,
-      creditLine: createCreditLine({ limitMs: creditWaitMs, onEnd: metrics.noteCreditWait }),
+      creditLine: createCreditLine({
+        limitMs: creditWaitMs,
+        onEnd: metrics.noteCreditWait,
+        nowMs: deps.nowMs,
+      }),
+      runningHolds,
     }),
     growHold: createGrowHold({
       billing: deps.billing,

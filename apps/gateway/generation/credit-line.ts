@@ -1,6 +1,6 @@
 /**
  * How a wait for credits ended.
- * - `answered`: billing granted the request, or refused it for a reason for which waiting does not help.
+ * - `answered`: the request got a hold, or a refusal because waiting no longer helps.
  * - `over`: the longest allowed wait passed without an answer.
  * - `full`: the line already had as many requests as may wait.
  * - `left`: the caller left.
@@ -8,87 +8,135 @@
 export const CREDIT_WAIT_ENDS = ['answered', 'over', 'full', 'left'] as const
 export type CreditWaitEnd = (typeof CREDIT_WAIT_ENDS)[number]
 
+/** The line of an account or of one of its keys. */
+export type LineName = { readonly accountId: string; readonly name: string }
+
+/** The knowledge about the credits of one line, which its requests share. */
+export type LineNotes<Shortage> = {
+  /** Returns the latest refusal; null if it is older than 0.9 s, or if a request was granted since. */
+  latest(): Shortage | null
+  /** `refused` is billing's latest refusal; null if billing has granted a request. */
+  note(refused: Shortage | null): void
+}
+
+/** The progress of a wait. `isOver`: this call of `ask` is the last one. */
+export type Waited = { readonly waitedMs: number; readonly leftMs: number; readonly isOver: boolean }
+
 /**
  * The requests of this gateway that wait for credits that other running requests hold. Each account and each key has a
  * line of its own, in order of arrival.
  */
-export type CreditLine = {
-  /**
-   * Returns the first of `names` whose line has a waiting request, or null. A new request must wait behind that
-   * request.
-   */
+export type CreditLine<Shortage> = {
+  /** Returns the first of `names` whose line has a waiting request, or null. A new request must wait behind it. */
   open(...names: readonly string[]): string | null
   /**
-   * Waits in the line `name`. The first request of the line calls `ask` repeatedly until the result is not null, and
-   * returns that result. Returns null if the wait ends without a result. Rejects with the errors of `ask`.
+   * Waits in a line, for at most `mostMs`. The first request of the line calls `ask` once a second until the result is
+   * not null, and returns that result. `ask` gets the notes of the line, so that a request whose predecessor was
+   * refused a moment ago need not ask billing again. At the end of the wait, and at once if the line is full, `ask` is
+   * called with `isOver`, and its result is returned. Returns null if the caller leaves. Rejects with the errors of
+   * `ask`. `refused` is the refusal with which the request joins the line, if it has asked billing.
    */
-  wait<Answer>(name: string, signal: AbortSignal, ask: () => Promise<Answer | null>): Promise<Answer | null>
+  wait<Answer>(
+    line: LineName,
+    wait: { readonly signal: AbortSignal; readonly mostMs: number; readonly refused: Shortage | null },
+    ask: (notes: LineNotes<Shortage>, waited: Waited) => Promise<Answer | null>,
+  ): Promise<Answer | null>
 }
 
 /** How many requests of one line may wait in this gateway. */
 const MAX_WAITING = 64
 /**
- * The pause between two calls of `ask`. A settled hold is freed within 100 ms, so asking more often would only add
- * load.
+ * The pause between two questions of one account to billing. If several lines of an account wait, each line pauses so
+ * many times longer.
  */
-const PAUSE_MS = 200
+const PAUSE_MS = 1_000
+/** A refusal counts as the latest one for this long. It is shorter than the pause, which a timer may end a moment early. */
+const LATEST_MS = 900
 
+type Line<Shortage> = { readonly waiters: Waiter[]; latest: { refused: Shortage; atMs: number } | null }
 type Waiter = { readonly first: PromiseWithResolvers<void> }
 
 /**
- * Clients give up when they get a 402. So when billing refuses a request only because other requests hold the credits,
- * the request waits a little for these credits, and is refused only if it does not get them. The requests that wait for
- * the credits of one account, or of one key, form a line. Only the first request of the line asks billing again. So the
- * order of arrival is kept, and billing gets few calls.
+ * A 402 ends the run of most clients, and a wait does not. So when billing refuses a request only because other
+ * requests hold the credits, the request waits for these credits. The requests that wait for the credits of one
+ * account, or of one key, form a line. Only the first request of the line asks billing again. So the order of arrival
+ * is kept, and billing gets few calls.
  */
-export function createCreditLine(options: {
+export function createCreditLine<Shortage>(options: {
   /** The longest wait of a request. */
   limitMs: number
   onEnd: (end: CreditWaitEnd) => void
-}): CreditLine {
-  const { limitMs, onEnd } = options
-  const lines = new Map<string, Waiter[]>()
+  nowMs: () => number
+}): CreditLine<Shortage> {
+  const { limitMs, onEnd, nowMs } = options
+  const lines = new Map<string, Line<Shortage>>()
+  /** The number of lines by account. */
+  const counts = new Map<string, number>()
 
-  function leave(name: string, line: Waiter[], waiter: Waiter): void {
-    line.splice(line.indexOf(waiter), 1)
-    if (line.length === 0) lines.delete(name)
-    line[0]?.first.resolve()
+  function join({ accountId, name }: LineName, waiter: Waiter): Line<Shortage> {
+    const line = lines.get(name) ?? { waiters: [], latest: null }
+    if (line.waiters.length === 0) counts.set(accountId, (counts.get(accountId) ?? 0) + 1)
+    line.waiters.push(waiter)
+    lines.set(name, line)
+    return line
   }
+
+  function leave({ accountId, name }: LineName, { waiters }: Line<Shortage>, waiter: Waiter): void {
+    waiters.splice(waiters.indexOf(waiter), 1)
+    waiters[0]?.first.resolve()
+    if (waiters.length > 0) return
+    lines.delete(name)
+    const count = counts.get(accountId) ?? 1
+    if (count > 1) counts.set(accountId, count - 1)
+    else counts.delete(accountId)
+  }
+
+  const notesOf = (line: Line<Shortage>): LineNotes<Shortage> => ({
+    latest: () =>
+      line.latest !== null && nowMs() - line.latest.atMs < LATEST_MS ? line.latest.refused : null,
+    note: (refused) => void (line.latest = refused === null ? null : { refused, atMs: nowMs() }),
+  })
 
   return {
     open: (...names) => (lines.size === 0 ? null : (names.find((name) => lines.has(name)) ?? null)),
 
-    async wait(name, signal, ask) {
-      if (limitMs === 0) return null
-      const line = lines.get(name) ?? []
-      if (line.length >= MAX_WAITING) {
-        onEnd('full')
-        return null
+    async wait(place, { signal, mostMs, refused }, ask) {
+      const longestMs = Math.min(limitMs, mostMs)
+      const full = (lines.get(place.name)?.waiters.length ?? 0) >= MAX_WAITING
+      if (full || longestMs <= 0) {
+        if (full) onEnd('full')
+        const line = lines.get(place.name) ?? { waiters: [], latest: null }
+        const notes = notesOf(line)
+        if (refused !== null) notes.note(refused)
+        return await ask(notes, { waitedMs: 0, leftMs: 0, isOver: true })
       }
       const waiter: Waiter = { first: Promise.withResolvers() }
-      const isFirst = line.length === 0
-      line.push(waiter)
-      lines.set(name, line)
+      const line = join(place, waiter)
+      const notes = notesOf(line)
+      if (refused !== null) notes.note(refused)
+      if (line.waiters[0] === waiter) waiter.first.resolve()
+      const joinedMs = nowMs()
       const limit = new AbortController()
-      const timer = setTimeout(() => limit.abort(), limitMs)
+      const timer = setTimeout(() => limit.abort(), longestMs)
       const over = AbortSignal.any([signal, limit.signal])
       let end: CreditWaitEnd = 'over'
       try {
-        if (isFirst) await pause(PAUSE_MS, over)
-        else await unlessOver(waiter.first.promise, over)
-        while (!over.aborted) {
-          const answer = await ask()
-          if (answer !== null) {
-            end = 'answered'
-            return answer
+        await unlessOver(waiter.first.promise, over)
+        for (;;) {
+          if (signal.aborted) {
+            end = 'left'
+            return null
           }
-          await pause(PAUSE_MS, over)
+          const waitedMs = nowMs() - joinedMs
+          const isOver = limit.signal.aborted
+          const answer = await ask(notes, { waitedMs, leftMs: Math.max(0, longestMs - waitedMs), isOver })
+          if (answer !== null && !isOver) end = 'answered'
+          if (answer !== null || isOver) return answer
+          await pause(PAUSE_MS * (counts.get(place.accountId) ?? 1), over)
         }
-        if (signal.aborted) end = 'left'
-        return null
       } finally {
         clearTimeout(timer)
-        leave(name, line, waiter)
+        leave(place, line, waiter)
         onEnd(end)
       }
     },

@@ -5,6 +5,7 @@ import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Dispatched } from './dispatch.ts'
+import { toListedCost } from './expected-cost.ts'
 import type { Settlements } from './settlements.ts'
 
 /** Ends a generation for good. Returns at once. */
@@ -50,6 +51,7 @@ export function createEndGeneration(deps: {
       promptTokens,
       cachedTokens,
       completionTokens,
+      extraCost: toListedCost(dispatched.job().request, usage),
       deadlineMs,
       timing,
     } as const

@@ -19,7 +19,9 @@ const REMEMBERED = 256
 const QUANTILE = 0.95
 /**
  * The quantile of the tokens per byte is computed again after each group of this many counted prompts. Sorting after
- * each prompt would burden every request, and the quantile changes slowly.
+ * each prompt would burden every request, and the quantile changes slowly. The first counts only lower the assumed
+ * number, down to the highest of them plus a margin: so on its first day, an account that has credits for ten long
+ * prompts does not wait for holds of the double price.
  */
 const SORT_EVERY = 16
 
@@ -41,7 +43,11 @@ export function createInputEstimate(): InputEstimate {
       ratios.set(model, known)
       known.ring[known.next] = promptTokens / Math.max(1, promptBytes)
       known.next = (known.next + 1) % REMEMBERED
-      if (known.next % SORT_EVERY === 0) known.quantile = quantileOf(known.ring)
+      const counted = known.ring.length
+      if (counted < SORT_EVERY) {
+        const margin = 1 + 1 / counted
+        known.quantile = Math.min(UNLEARNED_TOKENS_PER_BYTE, Math.max(...known.ring) * margin)
+      } else if (known.next % SORT_EVERY === 0) known.quantile = quantileOf(known.ring)
     },
   }
 }

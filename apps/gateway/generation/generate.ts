@@ -5,6 +5,7 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admission, Admit } from './admit.ts'
 import type { Generate, SendOutput } from './generation-call.ts'
 import type { Observe, Observed } from './observe.ts'
+import { CallersFailure } from './failure.ts'
 import type { Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
 import type { OpenRuns, RequestRuns } from './request-runs.ts'
@@ -22,8 +23,8 @@ import type { Reserve } from './reserve.ts'
  * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the
  * output that was received:
  * - complete output: all of it, as its worker counted it;
- * - the caller left: the output up to the last frame that was received;
- * - a failure: nothing.
+ * - the caller left: the prompt if its engine had it, and the output up to the last frame that was received;
+ * - a failure: nothing, unless the caller caused it (`failure.ts`).
  */
 export function createGenerate(deps: {
   admit: Admit
@@ -129,7 +130,8 @@ export function createGenerate(deps: {
 
 const toErrorType = (error: unknown) => (error instanceof ApiError ? error.code : 'upstream_error')
 
-function toApiError({ code, message }: GenerationError): ApiError {
+function toApiError({ code, message, isCharged }: GenerationError): ApiError {
+  if (isCharged === true) return new ApiError(code, message, { cause: new CallersFailure() })
   const unavailable = code === 'model_unavailable'
   return new ApiError(code, message, unavailable ? { retryAfterS: RETRY_AFTER_S.workerUnavailable } : {})
 }

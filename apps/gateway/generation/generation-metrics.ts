@@ -1,4 +1,4 @@
-import type { Counter, Histogram, Registry } from 'prom-client'
+import type { Counter, Histogram, Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { boundModelLabel, GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'

@@ -10,6 +10,7 @@ import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
 import type { Seating } from './affinity.ts'
+import type { AskForReport } from './ask-for-report.ts'
 import type { ChoiceTrials } from './choice-trials.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
@@ -87,6 +88,7 @@ export type RunDeps = {
   readonly inputEstimate: InputEstimate
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
+  readonly askForReport: AskForReport
   /** Boot id of this gateway. */
   readonly gateway: string
   /** A clock that never goes back. */
@@ -139,7 +141,7 @@ class GenerationRun implements Run {
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
-    this.#stream = openStream(call.signal)
+    this.#stream = openStream(call.signal, () => this.#callerLeft())
     const suspect = suspects.open(() => this.#epochTokens(), trials)
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
@@ -199,6 +201,7 @@ class GenerationRun implements Run {
     if (isFirst) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
     this.#timing.claimed(claim)
+    if (this.call.signal.aborted) this.#callerLeft()
   }
 
   promptCached({ cachedTokens }: { readonly cachedTokens: number }) {
@@ -264,7 +267,8 @@ class GenerationRun implements Run {
   }
 
   async recover(lost: GenerationDeclined | StreamLost) {
-    const { caller } = this.call
+    const { caller, signal } = this.call
+    if (signal.aborted) return this.#endLeft(lost)
     const [progress, suspect, trials] = [this.#progress, this.#suspect, this.#trials]
     trials?.leave(this.choice)
     const restart = progress.isGuided() && this.inbox.ids().length > 0
@@ -281,6 +285,7 @@ class GenerationRun implements Run {
       isPartlySent,
       notStarted: this.#admission.notStarted,
     })
+    if (signal.aborted) return this.inbox.close()
     if (restart) this.#output = []
     this.#tokensBefore = restart ? 0 : this.inbox.ids().length
     this.#vectorsBefore = this.#vectorCount
@@ -315,6 +320,21 @@ class GenerationRun implements Run {
       deadlineMs: this.#deadlineMs,
       timing: this.#timing.end(this.#end === null ? null : { ...this.#end, usage }),
     })
+  }
+
+  /** The caller pays for what its engine was given. If the gateway does not know that, the worker is asked. */
+  #callerLeft() {
+    const { inbox } = this
+    const isKnown = this.call.request.kind === 'chat' && this.#progress.wasClaimed()
+    const isBetweenWorkers = inbox.epoch() > 1 && inbox.worker() === null
+    if (isKnown || isBetweenWorkers || !this.#dispatched.mayBeQueued()) inbox.close()
+    else this.#deps.askForReport(this.#dispatched.job(), inbox)
+  }
+
+  /** Ends a generation that its worker gave back, or lost, after the caller had left. */
+  #endLeft(lost: GenerationDeclined | StreamLost) {
+    if (lost.reason === 'worker-stopping') this.#progress.reported(lost.promptTokens)
+    this.inbox.close()
   }
 
   #epochTokens() {

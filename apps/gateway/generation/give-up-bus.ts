@@ -8,13 +8,13 @@ const GIVEN_UP_MS = 15_000
  * these requests would end as well. During the outage no new work begins, because no heartbeat of a worker arrives.
  * Must be called each second.
  */
-export function createGiveUpBus(deps: { busAwayMs: () => number; loseAll: () => void }): () => void {
+export function createGiveUpBus(busAwayMs: () => number, loseAll: () => void): () => void {
   let givenUp = false
   return () => {
-    const awayMs = deps.busAwayMs()
+    const awayMs = busAwayMs()
     if (awayMs === 0) givenUp = false
     if (givenUp || awayMs <= GIVEN_UP_MS) return
     givenUp = true
-    deps.loseAll()
+    loseAll()
   }
 }

@@ -29,7 +29,8 @@ export type GrowHold = (
 /**
  * The results of a request to billing for a larger hold:
  * - `granted`: the hold is larger, or another choice of the request has left tokens.
- * - `short`: other generations hold the credits, or other choices hold the tokens, so a later request may succeed.
+ * - `short`: other generations hold the credits, other choices hold the tokens, or the key's minute is full. So a later
+ *   request may succeed.
  * - `refused`: the hold does not grow, and no later request is made.
  * - `unavailable`: billing did not answer.
  */
@@ -115,6 +116,7 @@ function toGrowth(extended: HoldAnswer, before: Hold, mayGetSpare: boolean): Hol
     case 'key-limit':
       return extended.heldNano > amountNano || mayGetSpare ? 'short' : 'refused'
     case 'key-rate':
+      return 'short'
     case 'key-invalid':
     case 'model-unknown':
     case 'conflict':

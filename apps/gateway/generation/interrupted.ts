@@ -24,7 +24,7 @@ export class Interruption extends Error {
 
 /** Returns the error of a running generation that cannot go on. */
 export function interrupted(reason: InterruptionReason): ApiError {
-  return new ApiError('upstream_error', 'The generation was interrupted; nothing is charged for it.', {
+  return new ApiError('upstream_error', 'The generation was interrupted.', {
     cause: new Interruption(reason),
   })
 }

@@ -7,10 +7,10 @@ export type GenerationStream = {
 }
 
 /**
- * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended 10 s after its deadline, the
+ * Opens a stream. `onAbort` is called when `signal` aborts. If the generation has not ended 10 s after its deadline, the
  * inbox reports the loss of the stream.
  */
-export type OpenStream = (signal: AbortSignal) => GenerationStream
+export type OpenStream = (signal: AbortSignal, onAbort: () => void) => GenerationStream
 
 /** A worker ends a generation at the generation's deadline. The gateway waits this much longer for the last event. */
 const LATE_END_MS = 10_000
@@ -20,9 +20,8 @@ export function createOpenStream(deps: {
   /** The longest time of a generation, queueing included. */
   limitMs: number
 }): OpenStream {
-  return (signal) => {
+  return (signal, onAbort) => {
     const inbox = deps.openInbox()
-    const onAbort = () => inbox.close()
     signal.addEventListener('abort', onAbort)
     const timer = setTimeout(() => inbox.lose('deadline'), deps.limitMs + LATE_END_MS)
     return {

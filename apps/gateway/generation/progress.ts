@@ -6,6 +6,8 @@ export type Progress = {
   promptCached(tokens: number): void
   /** Notes that vectors were received. `promptTokens` is the sum over the inputs of these vectors. */
   vectorsReceived(promptTokens: number): void
+  /** Notes how many tokens of the input the engine was given, as the worker reports them after the caller has left. */
+  reported(promptTokens: number): void
   /** Notes that the current epoch's engine has given output. */
   outputSeen(): void
   /**
@@ -24,7 +26,8 @@ export type Progress = {
   fruitlessEpochs(): number
   /**
    * Returns the usage for which the caller pays if it leaves now. For a chat: every received token, and the prompt if a
-   * worker has claimed the generation. For embeddings: the inputs whose vectors were received.
+   * worker has claimed the generation. For embeddings: the inputs whose vectors were received. The worker's report
+   * counts if it has more.
    */
   received(completionTokens: number): Usage
   /**
@@ -72,6 +75,11 @@ class GenerationProgress implements Progress {
 
   vectorsReceived(promptTokens: number) {
     this.#vectorTokens += promptTokens
+  }
+
+  reported(promptTokens: number) {
+    if (this.#kind === 'embedding') this.#vectorTokens = Math.max(this.#vectorTokens, promptTokens)
+    else if (promptTokens > 0) this.#promptTokens ??= promptTokens
   }
 
   outputSeen() {

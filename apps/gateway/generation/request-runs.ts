@@ -6,7 +6,9 @@ import type { Affinity } from './affinity.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createChoiceTrials } from './choice-trials.ts'
 import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
+import { toFailure, type Failure } from './failure.ts'
 import { createHoldShares, type HoldShares } from './hold-shares.ts'
+import type { RunningHolds, RunningRequest } from './running-holds.ts'
 import { toCharge } from './to-charge.ts'
 
 /**
@@ -18,7 +20,7 @@ import { toCharge } from './to-charge.ts'
  *   compute again;
  * - the deaths of engines: they are counted together, because all choices have one prompt (`choice-trials.ts`);
  * - the worker: further choices are offered to the worker of the first one (`affinity.ts`);
- * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
+ * - the end: the request is complete when all choices are, and fails when one of them fails.
  */
 export type RequestRuns = {
   /**
@@ -34,7 +36,7 @@ export type RequestRuns = {
   untilReceived(receive: (run: Run) => Promise<void>): Promise<void>
   /** Returns the number of output tokens that were received. */
   tokens(): number
-  /** Records a failure: the request costs nothing, unless its caller had left before. */
+  /** Records a failure. What the request then costs: see `failure.ts`. A caller who had left before pays as usual. */
   fail(error: unknown): void
   /** Ends all generations. Must be called once. Returns the usage of the complete output, else null. */
   settle(): Usage | null
@@ -50,32 +52,37 @@ type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'seating'
 export function createOpenRuns({
   showsCost,
   openSeating,
+  enterHold,
   ...deps
-}: RunDeps & { showsCost: boolean; openSeating: Affinity['open'] }): OpenRuns {
+}: RunDeps & Omit<RequestDeps, 'openRun'>): OpenRuns {
   const openRun = createOpenRun(deps)
-  return (call, reserved) => new Runs({ openRun, openSeating, showsCost }, call, reserved)
+  return (call, reserved) => new Runs({ openRun, openSeating, enterHold, showsCost }, call, reserved)
+}
+
+type RequestDeps = {
+  readonly openRun: OpenRun
+  readonly openSeating: Affinity['open']
+  readonly enterHold: RunningHolds['enter']
+  readonly showsCost: boolean
 }
 
 /** A class, because a gateway has one object for each request that it runs. */
-class Runs implements RequestRuns {
-  readonly #call: GenerationCall
+class Runs implements RequestRuns, RunningRequest {
+  readonly call: GenerationCall
   readonly #showsCost: boolean
   readonly #shares: HoldShares
   readonly #first: Run
   readonly #others: readonly Run[]
-  #hasFailed = false
+  readonly #leaveHolds: () => void
+  #failure: Failure | null = null
 
   constructor(
-    {
-      openRun,
-      openSeating,
-      showsCost,
-    }: { openRun: OpenRun; openSeating: Affinity['open']; showsCost: boolean },
+    { openRun, openSeating, enterHold, showsCost }: RequestDeps,
     call: GenerationCall,
     { hold, admission, ...reserved }: ReservedRequest,
   ) {
     const { choices = 1 } = call
-    this.#call = call
+    this.call = call
     this.#showsCost = showsCost
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
@@ -88,11 +95,12 @@ class Runs implements RequestRuns {
       openRun(call, { ...reserved, choice, admission: of, shares, trials, seating, toEndUsage })
     this.#first = open(0, admission)
     this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
+    this.#leaveHolds = enterHold(this)
   }
 
   async queue() {
     await this.#first.queue()
-    if (this.#call.signal.aborted) return
+    if (this.call.signal.aborted) return
     await untilEach(this.#others.map(async (run) => await run.queue()))
   }
 
@@ -114,20 +122,46 @@ class Runs implements RequestRuns {
     return this.#all().reduce((sum, run) => sum + run.inbox.ids().length, 0)
   }
 
+  used() {
+    const hold = this.#shares.whole()
+    return {
+      amountNano: BigInt(hold.amountNano),
+      usedNano: toCharge(this.#usage(), hold) ?? 0n,
+      tokens: this.tokens(),
+    }
+  }
+
   fail(error: unknown) {
     // A caller who had left before the failure pays for the received output.
-    if (this.#call.signal.aborted) return
-    this.#hasFailed = true
+    if (this.call.signal.aborted) return
+    this.#failure = toFailure(error)
     for (const run of this.#all()) run.failed(error)
   }
 
   settle() {
+    this.#leaveHolds()
     const isComplete = this.#all().every((run) => run.isComplete())
-    const outcome: SettlementOutcome = this.#hasFailed ? 'fault' : isComplete ? 'completed' : 'cancelled'
     const usage = this.#usage()
-    this.#first.settle({ outcome, usage })
-    for (const run of this.#others) run.settle({ outcome, usage: toComputedPrompt(run.usage()) })
+    const { outcome, isUsed } = this.#toEnding(isComplete, usage)
+    this.#first.settle({ outcome, usage: isUsed ? usage : NO_USAGE })
+    for (const run of this.#others)
+      run.settle({ outcome, usage: isUsed ? toComputedPrompt(run.usage()) : NO_USAGE })
     return isComplete ? usage : null
+  }
+
+  #toEnding(isComplete: boolean, usage: Usage): { outcome: SettlementOutcome; isUsed: boolean } {
+    switch (this.#failure) {
+      case null:
+        return { outcome: isComplete ? 'completed' : 'cancelled', isUsed: true }
+      case 'of-caller':
+        return { outcome: 'cancelled', isUsed: true }
+      case 'of-service':
+        return { outcome: 'fault', isUsed: false }
+      case 'refused':
+        return { outcome: 'fault', isUsed: hasOutput(usage, this.call) }
+      case 'unknown':
+        return { outcome: 'fault', isUsed: true }
+    }
   }
 
   #all(): readonly Run[] {
@@ -165,6 +199,10 @@ function sumUsage(ofChoices: readonly Usage[]): Usage {
     reasoningTokens: sum('reasoningTokens'),
   }
 }
+
+/** An embedding has prompt tokens in its usage only if vectors were received. */
+const hasOutput = ({ promptTokens, completionTokens }: Usage, { request }: GenerationCall) =>
+  completionTokens > 0 || (request.kind === 'embedding' && promptTokens > 0)
 
 /** Returns the usage of a further choice for the fair order: the prompt's tokens that were not cached. */
 function toComputedPrompt({ promptTokens, cachedTokens }: Usage): Usage {

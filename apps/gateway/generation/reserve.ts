@@ -9,12 +9,13 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 import type { Caller } from '../callers/caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
-import type { CreditLine } from './credit-line.ts'
+import type { CreditLine, LineNotes, Waited } from './credit-line.ts'
 import type { InputEstimate } from './estimate-input.ts'
-import type { Expectation, ExpectedOutput } from './expected-output.ts'
+import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
+import type { RunningHolds } from './running-holds.ts'
 
 /**
  * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` if the key exceeds its own
@@ -41,48 +42,89 @@ export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   expectedOutput: Pick<ExpectedOutput, 'expect'>
-  creditLine: CreditLine
+  creditLine: CreditLine<Shortage>
+  runningHolds: Pick<RunningHolds, 'comingBack'>
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
   /** Called when the caller cannot pay for this request. Perhaps the caller can pay for no request at all. */
   onShortage: (caller: Caller) => void
+  /** A clock that never goes back. */
+  nowMs: () => number
 }): Reserve {
-  const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
+  const { billing, inputEstimate, expectedOutput, creditLine, runningHolds } = deps
+  const { releaseHold, toQueueMs, onShortage, nowMs } = deps
 
   /**
    * Asks billing for a hold for the `likely` output. If billing refuses because credits are missing, there are two
    * cases:
    * - No request holds credits, so there is nothing to wait for. Then the function accepts a hold for as much output as
    *   the credits pay for.
-   * - Other requests hold the missing credits. Then the function waits for these credits. If the wait does not help, it
-   *   accepts a hold for the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less
-   *   than a 402, after which the caller can try again.
+   * - Other requests hold the missing credits. Then the function waits for these credits (`askInTurn`).
    */
-  async function askPatiently(
-    { caller, model, signal, choices = 1 }: GenerationCall,
-    wanted: Wanted,
-    ask: Ask,
-  ): Promise<HoldAnswer> {
-    const { accountId, keyId } = caller
-    const { likely, usual } = wanted
-    const canPay = (credits: bigint) => paysTokens(credits, model, { ...wanted, choices })
-    const mayBeGranted = (answer: HoldAnswer): answer is Shortage =>
-      isShortage(answer) && answer.heldNano > 0n && canPay(answer.availableNano + answer.heldNano)
-
-    let line = creditLine.open(keyId, accountId)
-    if (line === null) {
-      const answer = await ask(likely)
-      if (!isShortage(answer)) return answer
-      if (answer.heldNano === 0n && canPay(answer.availableNano)) return await ask(choices)
-      if (!mayBeGranted(answer)) return answer
-      line = answer.status === 'key-limit' ? keyId : accountId
+  async function askPatiently(call: GenerationCall, wanted: Wanted, ask: Ask): Promise<HoldAnswer> {
+    const { keyId, accountId } = call.caller
+    let name = creditLine.open(keyId, accountId)
+    let refused: Shortage | null = null
+    if (name === null) {
+      let answer = await ask(wanted.expected().likely)
+      const { few } = wanted.expected()
+      if (isShortage(answer) && answer.heldNano === 0n && wanted.pays(answer.availableNano, few)) {
+        answer = await ask(few)
+      }
+      if (!isShortage(answer) || answer.heldNano === 0n) return answer
+      refused = answer
+      name = answer.status === 'key-limit' ? keyId : accountId
     }
-    const waited = await creditLine.wait(line, signal, async () => {
-      const answer = await ask(likely)
-      return mayBeGranted(answer) ? null : answer
+    const wait = { signal: call.signal, mostMs: wanted.deadlineMs - nowMs(), refused }
+    const waited = await creditLine.wait({ accountId, name }, wait, async (notes, progress) => {
+      return await askInTurn(call, wanted, { ask, notes, ...progress })
     })
-    return waited === null || isShortage(waited) ? await ask(Math.max(choices, usual)) : waited
+    return waited ?? (await ask(wanted.expected().likely))
+  }
+
+  /** Asks billing if the latest refusal of the line leaves hope, and returns null if the request should wait on. */
+  async function askInTurn(call: GenerationCall, wanted: Wanted, turn: Turn): Promise<HoldAnswer | null> {
+    const { ask, notes, isOver } = turn
+    for (let asked = Infinity; ;) {
+      const refused = notes.latest()
+      const least = refused === null ? accepted() : decide(refused)
+      if (least === 'wait' && !isOver) return null
+      // Billing has refused this number already, so the credits are not what they seemed.
+      const isVain = typeof least !== 'number' || least >= asked
+      if (isVain && refused !== null) return least === 'refuse' || isOver ? refused : null
+      if (typeof least !== 'number') throw new Error('there is no refusal to decide about')
+      const answer = await ask(least)
+      notes.note(isShortage(answer) ? answer : null)
+      if (!isShortage(answer)) return answer
+      asked = least
+    }
+
+    /** Returns the least output that the request accepts while other requests hold credits. */
+    function accepted(): number {
+      const { likely, usual } = wanted.expected()
+      return turn.waitedMs < PATIENT_MS && !isOver ? likely : usual
+    }
+
+    /**
+     * Returns the least output for which billing is asked at once, or whether the request waits or is refused:
+     * - While credits may come back, the request waits for the likely output, after `PATIENT_MS` for the usual one. It
+     *   accepts no less: a cut answer helps the caller less than a 402, after which the caller can try again.
+     * - If no other request holds credits, no more will come back. Then whatever pays for what the account's answers
+     *   usually need is enough.
+     */
+    function decide({ status, availableNano, heldNano }: Shortage): number | 'wait' | 'refuse' {
+      const { usual, ownUsual, few } = wanted.expected()
+      const alone = wanted.pays(availableNano, ownUsual) ? few : 'refuse'
+      if (heldNano === 0n) return alone
+      const least = accepted()
+      if (wanted.pays(availableNano, least)) return least
+      const of = status === 'key-limit' ? 'key' : 'account'
+      const back = runningHolds.comingBack(call.caller, { of, heldNano, withinMs: turn.leftMs })
+      const isHoped = wanted.pays(availableNano + back, Math.min(usual, ownUsual))
+      if (isHoped && !isOver) return 'wait'
+      return wanted.pays(availableNano, usual) ? usual : 'refuse'
+    }
   }
 
   return {
@@ -96,9 +138,13 @@ export function createReserve(deps: {
           : Math.max(1, model.contextWindow - outputTokens)
       const estimate = inputEstimate.estimate(model.id, size) + size.grammarTokens
       const inputTokens = Math.min(estimate, mostInput)
-      const expected = expectedOutput.expect(model.id, caller.accountId)
-      const likely = choices * Math.min(outputTokens, expected.likely)
-      const usual = Math.min(likely, choices * expected.usual)
+      const expected = () => {
+        const { likely, usual, ownUsual } = expectedOutput.expect(model.id, caller.accountId)
+        const ofAll = (tokens: number) => choices * Math.min(outputTokens, tokens)
+        const few = Math.min(choices, ofAll(likely))
+        const atLeast = (tokens: number) => Math.max(few, ofAll(Math.min(likely, tokens)))
+        return { likely: ofAll(likely), usual: atLeast(usual), ownUsual: atLeast(ownUsual), few }
+      }
       const ask = async (leastTokens: number) => {
         const answer = billing.reserve({
           reservationId: id,
@@ -108,12 +154,13 @@ export function createReserve(deps: {
           outputTokens: choices * outputTokens,
           deadlineMs: toQueueMs(deadlineMs),
           ...(choices > 1 && { choices }),
-          ...(outputTokens > 0 && { rolling: { expectedTokens: likely, leastTokens } }),
+          ...(outputTokens > 0 && { rolling: { expectedTokens: expected().likely, leastTokens } }),
         })
         return await orUnavailable(answer, NO_BILLED_REQUESTS)
       }
+      const pays = (credits: bigint, tokens: number) => paysTokens(credits, model, { inputTokens, tokens })
       try {
-        const held = await askPatiently(call, { inputTokens, likely, usual }, ask)
+        const held = await askPatiently(call, { expected, pays, deadlineMs }, ask)
         if (isShortage(held)) onShortage(caller)
         return toHold(held)
       } catch (error) {
@@ -136,25 +183,34 @@ export function createReserve(deps: {
   }
 }
 
-/** The estimated input, and the expected output of all choices within the caller's limit. */
-type Wanted = Omit<Expectation, 'mean'> & { readonly inputTokens: number }
+/** How long a request waits for the likely output before it accepts a hold for the usual output. */
+const PATIENT_MS = 3_000
+
+/** The output that a request wants, of all choices and within the caller's limit. */
+type Wanted = {
+  /** Returns the numbers of tokens that are expected by now. `few` is one token of each choice. */
+  expected(): Readonly<Record<'likely' | 'usual' | 'ownUsual' | 'few', number>>
+  /** True if these credits pay for the estimated input and this output. */
+  pays(credits: bigint, tokens: number): boolean
+  readonly deadlineMs: number
+}
+
+type Turn = Waited & { readonly ask: Ask; readonly notes: LineNotes<Shortage> }
 
 type Ask = (leastTokens: number) => Promise<HoldAnswer>
 
-type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 'key-limit' }>
+export type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 'key-limit' }>
 
 const isShortage = (answer: HoldAnswer): answer is Shortage =>
   answer.status === 'insufficient-credits' || answer.status === 'key-limit'
 
-/** True if these credits pay for the input and, in a chat, for one token of output of each choice. */
 function paysTokens(
   credits: bigint,
   { inputPriceNano, outputPriceNano }: ModelSpec,
-  wanted: Wanted & { readonly choices: number },
+  { inputTokens: input, tokens: limit }: { inputTokens: number; tokens: number },
 ): boolean {
   const prices = { inputPriceNano: BigInt(inputPriceNano), outputPriceNano: BigInt(outputPriceNano) }
-  const limit = Math.min(wanted.choices, wanted.likely)
-  return affordableOutput(toNanoCredits(credits), prices, { input: wanted.inputTokens, limit }) === limit
+  return affordableOutput(toNanoCredits(credits), prices, { input, limit }) === limit
 }
 
 const NO_BILLED_REQUESTS = 'The service cannot take billed requests right now.'

@@ -3,6 +3,7 @@ import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import { proveSettlement } from '#libs/contracts/settlement-proof.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { GenerationRecord, Settled } from '#libs/generation-record/generation-record.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
@@ -19,6 +20,8 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
+  /** The cost of the generation in the fair order beyond its tokens. Absent: 0. */
+  readonly extraCost?: number | undefined
   /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
@@ -140,13 +143,14 @@ export function createSettlements(deps: {
 
   async function settle(entry: Held): Promise<void> {
     const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, timing } = entry.ending
+    const { extraCost } = entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
-    const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
+    const receipt = proveSettlement(job.hold.receipt, settlement)
+    const apart = { receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? (await readRunId(job.model))
-      const as = { role: 'gateway', again: entry.wasAnswered } as const
-      return await record.settle(job.model, { ...settlement, ...apart }, as)
+      return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway', extraCost })
     }
     const giveUp = () => nowMs() > entry.holdDeadlineMs + holdGraceMs
     try {

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 import type { StartWaitEnd } from './start-waits.ts'

@@ -1,4 +1,4 @@
-import type { Counter, Registry } from 'prom-client'
+import type { Counter, Registry } from '@prometheus-io/client'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'

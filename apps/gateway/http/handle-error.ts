@@ -6,7 +6,7 @@ import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-err
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import { drainBody } from './drain-body.ts'
-import type { Dialect } from './dialect.ts'
+import { isAnthropic, type Dialect } from './dialect.ts'
 import { toMessagesError } from './messages-error.ts'
 import { setRequestId } from './request-id.ts'
 import type { RecordFailure } from './request-metrics.ts'
@@ -147,8 +147,7 @@ export class UploadStalled extends Error {
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
 function inDialect({ status, body }: PublicError, request: FastifyRequest): object {
-  const isAnthropic = request.routeOptions.config.dialect === 'anthropic'
-  return isAnthropic ? toMessagesError(body, { requestId: request.id, status }) : body
+  return isAnthropic(request) ? toMessagesError(body, { requestId: request.id, status }) : body
 }
 
 function sendError(reply: FastifyReply, failure: PublicError, body: object = failure.body): void {

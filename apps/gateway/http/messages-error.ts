@@ -16,6 +16,11 @@ const TYPES = {
 } as const satisfies Record<ErrorBody['error']['code'], string>
 
 const TOO_LARGE = 'request_too_large'
+/** The statuses whose errors have a type of their own, although their code is `invalid_request`. */
+const OF_STATUS = new Map<number, MessagesErrorBody['error']['type']>([
+  [404, 'not_found_error'],
+  [413, TOO_LARGE],
+])
 
 /** The error object of Anthropic's interface, with the code and the field of this service. */
 export const MessagesErrorBody = z.object({
@@ -38,7 +43,7 @@ export function toMessagesError(
   return {
     type: 'error',
     error: {
-      type: status === 413 ? TOO_LARGE : TYPES[code],
+      type: status === undefined ? TYPES[code] : (OF_STATUS.get(status) ?? TYPES[code]),
       message,
       code,
       ...(param !== undefined && { param }),

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isAnthropic } from './dialect.ts'
 
 /** A caller's own request id may be printable ASCII without spaces, which is safe in every log and header. */
 const WELL_FORMED = /^[\x21-\x7e]{1,128}$/
@@ -10,7 +11,7 @@ const WELL_FORMED = /^[\x21-\x7e]{1,128}$/
 export function installRequestId(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     setRequestId(request, reply)
-    if (request.routeOptions.config.dialect === 'anthropic') reply.raw.setHeader('request-id', request.id)
+    if (isAnthropic(request)) reply.raw.setHeader('request-id', request.id)
     done()
   })
 }

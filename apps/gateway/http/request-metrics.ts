@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { API_ERRORS, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 

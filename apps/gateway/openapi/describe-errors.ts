@@ -51,7 +51,7 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: 'The model is warming.',
   },
   upstream_error: {
-    meaning: 'The model’s backend failed; nothing is charged.',
+    meaning: 'The model’s backend failed. Not charged within the free tokens of the hour.',
     message: 'The model’s output was interrupted.',
   },
   model_unavailable: {

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis'
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import { BUS_LOSSES, type BusLoss } from '#libs/redis/watch-bus-losses.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'

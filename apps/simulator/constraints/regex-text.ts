@@ -1,5 +1,6 @@
 import { CompileError } from './compile-error.ts'
 import { ConstraintError } from './constraint-error.ts'
+import { DEAD_END } from './dead-end.ts'
 
 /**
  * Returns a text that `pattern` matches as a whole, with the alternative that `variant` selects and the fewest
@@ -98,7 +99,7 @@ function readClass(reader: Reader): string {
     const low = readClassMember(reader)
     const isRange = peek(reader) === '-' && reader.pattern[reader.at + 1] !== ']' && low.ranges.length === 1
     if (!isRange) {
-      ranges.push(...low.ranges)
+      ranges.push(...(low.negated ? complementOf(low.ranges) : low.ranges))
       continue
     }
     reader.at += 1
@@ -110,6 +111,12 @@ function readClass(reader: Reader): string {
   }
   reader.at += 1
   return representative({ ranges, negated })
+}
+
+function complementOf(ranges: CharacterSet['ranges']): (readonly [number, number])[] {
+  const sorted = ranges.toSorted(([one], [other]) => one - other)
+  const ends = [...sorted.map(([low]) => low - 1), 0x10ffff]
+  return ends.map((end, index) => [(sorted[index - 1]?.[1] ?? -1) + 1, end])
 }
 
 function readClassMember(reader: Reader): CharacterSet {
@@ -152,13 +159,19 @@ const SHORTHANDS: Readonly<Record<string, CharacterSet>> = {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' }
 
-/** Returns the set's first character; for a negated set the first candidate that is not excluded. */
+/**
+ * Returns the set's first character; for a negated set the first candidate that is not excluded. A set without a
+ * character is a dead end.
+ */
 function representative({ ranges, negated }: CharacterSet): string {
-  if (!negated) return ranges[0] === undefined ? '' : String.fromCodePoint(ranges[0][0])
+  if (!negated) {
+    if (ranges[0] === undefined) return ''
+    const character = String.fromCodePoint(ranges[0][0])
+    return character.isWellFormed() ? character : DEAD_END
+  }
   const outside = (code: number) => !ranges.some(([low, high]) => code >= low && code <= high)
   const code = CANDIDATES.find(outside)
-  if (code === undefined) throw new ConstraintError('Grammar error: a negated class excludes every candidate')
-  return String.fromCodePoint(code)
+  return code === undefined ? DEAD_END : String.fromCodePoint(code)
 }
 
 const CANDIDATES = [
@@ -166,6 +179,7 @@ const CANDIDATES = [
   ...Array.from({ length: 94 }, (_, i) => 33 + i),
   32,
   ...Array.from({ length: 256 }, (_, i) => 0x4e00 + i),
+  0x10000,
 ]
 
 function single(character: string): CharacterSet {

@@ -1,6 +1,7 @@
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { Constraint } from '../constraints/constraint.ts'
+import { DEAD_END } from '../constraints/dead-end.ts'
 import type { Script } from '../sampling/script.ts'
 import { createSplitPrompt, overlap, TURN_START } from './open-turn.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'
@@ -47,7 +48,7 @@ export async function createScriptWriter(options: {
   const cyclic = (index: number) => fillerIds[index % fillerIds.length] ?? primaryEnd
 
   async function toTokens(turn: ComposedTurn, variant: number): Promise<number[]> {
-    if (turn.kind === 'text') return await encodeWritten(turn.text, options)
+    if (turn.kind === 'text') return await encodeWritten(turn.text.split(DEAD_END, 1).join(''), options)
     if (turn.directive.kind === 'invalid-utf8') return invalid
     return Array.from({ length: turn.directive.count }, (_, i) => cyclic(i + variant))
   }
@@ -68,7 +69,8 @@ export async function createScriptWriter(options: {
     const rest = written.subarray(closed)
     const filler = (index: number) => cyclic(variant + index)
     const constrained = turn.kind === 'text' && turn.constrained
-    const script = { tokens, filler, constrained }
+    const isDeadEnd = turn.kind === 'text' && turn.text.includes(DEAD_END)
+    const script = { tokens, filler, constrained, isDeadEnd }
     const promptTokens = promptIds.length - rest.length
     const own = replay(startingAt(script, 0), { promptTokens, count: rest.length })
     if (rest.every((id, i) => id === own[i])) return startingAt(script, rest.length)
@@ -77,15 +79,16 @@ export async function createScriptWriter(options: {
     return startingAt(script, overlap(rest, tokens))
   }
 
-  type Turn = Pick<Script, 'filler' | 'constrained'> & { readonly tokens: readonly number[] }
+  type Turn = Pick<Script, 'filler' | 'constrained' | 'isDeadEnd'> & { readonly tokens: readonly number[] }
 
-  function startingAt({ tokens, filler, constrained }: Turn, start: number): Script {
+  function startingAt({ tokens, filler, constrained, isDeadEnd = false }: Turn, start: number): Script {
     return {
       at: (index) => tokens[start + index] ?? null,
       filler: (index) => filler(Math.max(start + index - tokens.length, 0)),
       // Where a grammar is complete, it allows every end token, and real engines do end with any of them.
       endId: (index) => (constrained ? (endIds[(start + index) % endIds.length] ?? primaryEnd) : primaryEnd),
       constrained,
+      isDeadEnd,
     }
   }
 

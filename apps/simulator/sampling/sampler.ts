@@ -25,8 +25,11 @@ export type Finish = {
 }
 
 export type Sampler = {
-  /** Returns the next token of this call, and the finish if it is the last token. */
-  next(): { tokenId: number; finish: Finish | null }
+  /**
+   * Returns the next token of this call, and the finish if it is the last token. Where the grammar allows no token, the
+   * call finishes with an error and without a token.
+   */
+  next(): { tokenId: number; finish: Finish | null } | typeof DEAD
 }
 
 export type SampledModel = {
@@ -75,8 +78,9 @@ export function createSampler(options: {
   const drawn = (probability: number) =>
     settings.greedy ? probability > 0.5 : unitHash(settings.seed, promptTokens + count) < probability
 
-  function choose(): number {
+  function choose(): number | null {
     const wanted = script.at(count)
+    if (wanted === null && script.isDeadEnd === true) return null
     if (script.constrained) return wanted ?? script.endId(count)
     if (bias !== null && !maskedUntilMinimum(bias) && drawn(chance(bias) ?? 0)) return bias
     const endable = !settings.ignoreEos && count >= settings.minTokens
@@ -116,6 +120,7 @@ export function createSampler(options: {
   return {
     next() {
       const tokenId = choose()
+      if (tokenId === null) return DEAD
       count += 1
       return { tokenId, finish: finishOf(tokenId) }
     },
@@ -123,6 +128,8 @@ export function createSampler(options: {
 }
 
 const MAX_REPLACEMENTS = 64
+
+const DEAD = { tokenId: null, finish: { reason: 'error' } } as const
 
 function strongestBias(biases: ReadonlyMap<number, number>): number | null {
   let strongest: number | null = null

@@ -8,4 +8,6 @@ export type Script = {
   readonly endId: (index: number) => number
   /** True under a grammar, which allows no token other than `at` and `endId`. */
   readonly constrained: boolean
+  /** True if the grammar allows no token after the last one of `at`, not even an end token. */
+  readonly isDeadEnd?: boolean
 }

@@ -5,6 +5,8 @@ export type Sequence = {
   readonly promptIds: ArrayLike<number>
   /** False if every position of the prompt must be computed, because an embedding reads them all. */
   readonly readsPrefixCache: boolean
+  /** True if the servicer cannot decode the step with the first output, and so loses the outputs of all sequences. */
+  readonly spoilsStep?: boolean
   /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
   /**
@@ -18,6 +20,7 @@ export type Output = {
   readonly sequence: Sequence
   readonly tokenId: number | null
   readonly ended: boolean
+  readonly isFirst: boolean
   /** Prompt tokens that the prefix cache saved; a multiple of the block size. */
   readonly cachedTokens: number
 }
@@ -206,12 +209,19 @@ export function createScheduler(options: {
       publishFullBlocks(entry)
       if (entry.computed < entry.ids.length) continue
       const { tokenId, ended } = entry.sequence.next()
+      const isFirst = entry.ids.length === entry.sequence.promptIds.length
       if (tokenId !== null) entry.ids.push(tokenId)
       if (ended) {
         entries.delete(entry.sequence)
         pool.release(entry.blocks)
       }
-      outputs.push({ sequence: entry.sequence, tokenId, ended, cachedTokens: entry.cachedTokens ?? 0 })
+      outputs.push({
+        sequence: entry.sequence,
+        tokenId,
+        ended,
+        isFirst,
+        cachedTokens: entry.cachedTokens ?? 0,
+      })
     }
     if (outputs.some((output) => output.ended))
       running = running.filter((entry) => entries.has(entry.sequence))

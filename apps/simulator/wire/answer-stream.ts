@@ -26,6 +26,8 @@ export type AnswerOptions = {
   readonly stream: boolean
   /** How many tokens a chunk waits for; the first and the last chunk do not wait. */
   readonly interval: number
+  /** The counts are of the call so far and not of a chunk, and the end repeats all ids. */
+  readonly countsCall: boolean
   readonly promptTokens: number
   /** Returns the ids and the log probabilities of the prompt; null if the request asks for none. */
   readonly promptLogprobs: (() => PromptList) | null
@@ -45,10 +47,11 @@ export type PromptList = {
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,
-  { stream, interval, promptTokens, promptLogprobs }: AnswerOptions,
+  { stream, interval, countsCall, promptTokens, promptLogprobs }: AnswerOptions,
 ): AnswerStream {
   let tokenIds: number[] = []
   let logprobs: SampledLogprob[] = []
+  const allIds: number[] = []
   let cachedTokens = 0
   let finish: Finish | null = null
   let isFirst = true
@@ -59,13 +62,15 @@ export function createAnswerStream(
   function flush(): void {
     if (ended || call.writableNeedDrain || !isDue()) return
     const prompt = isFirst ? (promptLogprobs?.() ?? null) : null
-    const delta = { tokenIds, logprobs, prompt, promptTokens, cachedTokens }
+    if (countsCall) allIds.push(...tokenIds)
+    const completionTokens = countsCall ? allIds.length : tokenIds.length
+    const delta = { tokenIds, logprobs, prompt, promptTokens, completionTokens, cachedTokens }
     if (stream) call.write(encodeChunk(delta))
     tokenIds = []
     logprobs = []
     isFirst = false
     if (finish === null) return
-    call.write(encodeComplete(delta, finish))
+    call.write(encodeComplete(countsCall ? { ...delta, tokenIds: allIds } : delta, finish))
     ended = true
     call.end()
   }
@@ -104,6 +109,7 @@ type Delta = {
   /** The log probabilities of the prompt, in the first delta of a request that asks for them; else null. */
   readonly prompt: PromptList | null
   readonly promptTokens: number
+  readonly completionTokens: number
   readonly cachedTokens: number
 }
 
@@ -111,11 +117,12 @@ type Delta = {
 const writer = createProtobufWriter()
 
 /** Field numbers of vllm_engine.proto: GenerateResponse.chunk = 1, GenerateStreamChunk. */
-function encodeChunk({ tokenIds, logprobs, prompt, promptTokens, cachedTokens }: Delta): Buffer {
+function encodeChunk(delta: Delta): Buffer {
+  const { tokenIds, logprobs, prompt, promptTokens, completionTokens, cachedTokens } = delta
   writer.message(1, () => {
     writer.packedVarints(1, tokenIds)
     writer.varint(2, promptTokens)
-    writer.varint(3, tokenIds.length)
+    writer.varint(3, completionTokens)
     writer.varint(4, cachedTokens)
     writeLogprobs(5, tokenIds, logprobs)
     writePromptLogprobs(6, prompt)
@@ -125,12 +132,12 @@ function encodeChunk({ tokenIds, logprobs, prompt, promptTokens, cachedTokens }:
 
 /** GenerateResponse.complete = 2, GenerateComplete. */
 function encodeComplete(delta: Delta, finish: Finish): Buffer {
-  const { tokenIds, logprobs, prompt, promptTokens, cachedTokens } = delta
+  const { tokenIds, logprobs, prompt, promptTokens, completionTokens, cachedTokens } = delta
   writer.message(2, () => {
     writer.packedVarints(1, tokenIds)
     writer.presentText(2, finish.reason)
     writer.varint(3, promptTokens)
-    writer.varint(4, tokenIds.length)
+    writer.varint(4, completionTokens)
     writer.varint(5, cachedTokens)
     writeLogprobs(6, tokenIds, logprobs)
     writePromptLogprobs(7, prompt)

@@ -11,7 +11,7 @@ import type { Sequence } from '../scheduler/scheduler.ts'
 import type { ServicerTraits } from '../servicer-version.ts'
 import { createAnswerStream, type AnswerStream, type PromptList } from './answer-stream.ts'
 import { createPoisonCheck, type Poison } from './poison-check.ts'
-import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
+import { CALL_FAILED, ENGINE_DEAD, InvalidRequest, toStatus, type Status } from './statuses.ts'
 import { validateGenerate, validatePrompt } from './validate-generate.ts'
 
 export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Buffer>
@@ -77,16 +77,20 @@ export async function generate(
   try {
     prepared = await prepare(call.request, parts)
   } catch (error) {
-    call.emit('error', toStatus(error, parts.traits))
+    const isFatal = parts.traits.isRust && error instanceof InvalidRequest && error.isFatal
+    if (isFatal) core.die()
+    call.emit('error', isFatal ? ENGINE_DEAD : toStatus(error, parts.traits))
     return
   }
 
   const { promptIds, sampler, settings } = prepared
+  const spoilsStep = parts.traits.isRust && settings.promptLogprobs !== null
   const answer = createAnswerStream(call, {
     stream: call.request.stream,
     interval: parts.streamInterval,
-    promptTokens: promptIds.length,
-    promptLogprobs: createInventPrompt(settings, { promptIds, model: parts.model }),
+    countsCall: parts.traits.isRust,
+    promptTokens: spoilsStep ? 0 : promptIds.length,
+    promptLogprobs: spoilsStep ? null : createInventPrompt(settings, { promptIds, model: parts.model }),
   })
   state.answer = answer
   // The call was ended while it was prepared.
@@ -100,6 +104,7 @@ export async function generate(
     cacheSalt: toCacheSalt(call.request, parts.traits),
     // vLLM computes every token of a prompt again whose log probabilities are requested.
     readsPrefixCache: settings.promptLogprobs === null,
+    spoilsStep,
     fails: parts.fails,
   })
   state.sequence = sequence
@@ -110,8 +115,9 @@ export async function generate(
         answer.push({ tokenId, cachedTokens, logprob: toLogprob(tokenId), finish: reached() })
       }
       if (!ended) return
-      if (parts.fails) endWith(CALL_FAILED)
-      else finish()
+      if (parts.fails) return endWith(CALL_FAILED)
+      if (tokenId === null) answer.end('error')
+      finish()
     },
     onDeath: () => endWith(ENGINE_DEAD),
   })
@@ -151,14 +157,20 @@ function toSequence(
   {
     promptIds,
     readsPrefixCache,
+    spoilsStep,
     cacheSalt,
     fails,
-  }: Pick<Sequence, 'cacheSalt' | 'readsPrefixCache'> & { promptIds: Uint32Array; fails: boolean },
+  }: Pick<Sequence, 'cacheSalt' | 'readsPrefixCache'> & {
+    spoilsStep: boolean
+    promptIds: Uint32Array
+    fails: boolean
+  },
 ): { sequence: Sequence; reached: () => Finish | null } {
   let finish: Finish | null = null
   const sequence: Sequence = {
     promptIds,
     readsPrefixCache,
+    spoilsStep,
     cacheSalt,
     next() {
       if (finish !== null) return { tokenId: null, ended: true }
@@ -214,7 +226,7 @@ async function prepare(
     variant,
     replay(wanted, { promptTokens, count }) {
       const sampler = sample(wanted, promptTokens, { ...settings, ...UNENDING })
-      return Array.from({ length: count }, () => sampler.next().tokenId)
+      return Array.from({ length: count }, () => sampler.next().tokenId ?? -1)
     },
   })
   if (isLong) await nextTurn()

@@ -33,9 +33,11 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
 
 /** Returns the server's information. Fields that a text engine without disaggregation leaves empty are absent. */
 export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
-  if (!traitsOf(config.servicerVersion).isNewServicer) return { dataParallelSize: 1 }
+  const { isNewServicer, isRust } = traitsOf(config.servicerVersion)
+  if (!isNewServicer) return { dataParallelSize: 1 }
   const thinks = model.family.reasoning !== 'none'
   return {
+    ...(isRust && { serverType: 'vllm-grpc', uptimeSeconds: process.uptime() }),
     dataParallelSize: 1,
     kvCacheDtype: 'auto',
     blockSize: config.blockSize,

@@ -21,7 +21,7 @@ import type { ServicerTraits } from '../servicer-version.ts'
 import { embed } from './embed.ts'
 import { generate, type GenerateCall, type GenerateParts, type Generation } from './generate.ts'
 import { modelInfo, serverInfo } from './infos.ts'
-import { InvalidRequest, toStatus, UNKNOWN_METHOD, type Status } from './statuses.ts'
+import { InvalidRequest, STILL_LOADING, toStatus, UNKNOWN_METHOD, type Status } from './statuses.ts'
 
 type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
 
@@ -56,8 +56,9 @@ export function createEngineHandlers(options: {
   model: Model
   core: EngineCore
   parts: GenerateParts
+  isLoading: () => boolean
 }): EngineHandlers {
-  const { config, model, core, parts } = options
+  const { config, model, core, parts, isLoading } = options
   const { traits } = parts
   const generations = new Set<Generation>()
   const embeddings = new Set<(failure: Status) => void>()
@@ -74,10 +75,12 @@ export function createEngineHandlers(options: {
 
   const implementation: UntypedServiceImplementation = {
     Generate(call: GenerateCall) {
-      if (config.kind === 'chat') void runGenerate(call)
+      if (isLoading()) call.emit('error', STILL_LOADING)
+      else if (config.kind === 'chat') void runGenerate(call)
       else call.emit('error', toStatus(new InvalidRequest('This model does not support generation'), traits))
     },
     Embed(call: ServerUnaryCall<EmbedRequest__Output, EmbedResponse>, reply: sendUnaryData<EmbedResponse>) {
+      if (isLoading()) return reply(STILL_LOADING)
       const end = (result: EmbedResponse | Status) => {
         embeddings.delete(end)
         if ('code' in result) reply(result)
@@ -101,8 +104,9 @@ export function createEngineHandlers(options: {
       }
     },
     HealthCheck(_call: unknown, reply: sendUnaryData<HealthCheckResponse>) {
-      const healthy = core.alive()
-      reply(null, { healthy, message: healthy ? 'Health' : 'Engine is not alive' })
+      const healthy = core.alive() && !isLoading()
+      const problem = isLoading() ? 'Engine is starting' : 'Engine is not alive'
+      reply(null, { healthy, message: healthy ? 'Health' : problem })
     },
     Abort(call: ServerUnaryCall<AbortRequest__Output, object>, reply: sendUnaryData<object>) {
       const ids = new Set(call.request.requestIds)
@@ -116,7 +120,8 @@ export function createEngineHandlers(options: {
       reply(null, serverInfo(config, model))
     },
     GetLoads(_call: unknown, reply: sendUnaryData<GetLoadsResponse>) {
-      reply(null, loads(config, core, traits))
+      if (isLoading()) reply(STILL_LOADING)
+      else reply(null, loads(config, core, traits))
     },
     FlushCache(_call: unknown, reply: sendUnaryData<FlushCacheResponse>) {
       if (!traits.isNewServicer) return reply(UNKNOWN_METHOD)

@@ -8,11 +8,17 @@ export type Status = { readonly code: status; readonly details: string }
 export class InvalidRequest extends Error {
   /** The servicer's own refusals have the status INVALID_ARGUMENT in every version. */
   readonly by: 'engine' | 'servicer'
+  /** The servicer in Rust does not check this rule, and the engine core dies of the request. */
+  readonly isFatal: boolean
 
-  constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer' } = {}) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { by?: 'engine' | 'servicer'; isFatal?: boolean } = {},
+  ) {
     super(message, options)
     this.name = 'InvalidRequest'
     this.by = options.by ?? 'engine'
+    this.isFatal = options.isFatal ?? false
   }
 }
 
@@ -23,6 +29,9 @@ export const ENGINE_DEAD: Status = {
 
 /** The status of a call that failed in a healthy engine. The servicer ends such a call without details. */
 export const CALL_FAILED: Status = { code: status.INTERNAL, details: '' }
+
+/** The engine listens, and is not loaded yet. */
+export const STILL_LOADING: Status = { code: status.UNAVAILABLE, details: 'engine is still connecting' }
 
 export const SHUT_DOWN: Status = { code: status.UNAVAILABLE, details: 'Cancelling all calls' }
 

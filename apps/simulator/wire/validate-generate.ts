@@ -17,7 +17,8 @@ export type GenerateOrder = {
 
 /**
  * Checks a request without its prompt. The errors have vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest
- * if the engine refuses the request, and an UnexpectedFailure if the code of vLLM 0.26 fails on it.
+ * if the engine refuses the request, and an UnexpectedFailure if the code of vLLM 0.26 fails on it, or the servicer in
+ * Rust does not pass the reason on.
  */
 export function validateGenerate(
   request: GenerateRequest__Output,
@@ -32,8 +33,10 @@ export function validateGenerate(
   checkLogprobs({ name: 'logprobs', label: 'sample logprobs' }, params.logprobs, vocabularySize)
   checkLogprobs({ name: 'prompt_logprobs', label: 'prompt logprobs' }, params.promptLogprobs, vocabularySize)
   checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
-  // vLLM 0.26 does not check stop token ids.
-  if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
+  // vLLM 0.26 does not check stop token ids, and the servicer in Rust passes them on. A core reads them if they must
+  // not end the output yet.
+  const readsStops = traits.vllmVersion !== '0.26.0' && !(traits.isRust && params.minTokens === 0)
+  if (readsStops) checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
   return { settings, constraint: constraintOf(params, traits) }
 }
 
@@ -51,14 +54,15 @@ export function validatePrompt(
   limits: { maxModelLen: number; vocabularySize: number; outputTokens: number },
 ): void {
   const { maxModelLen, vocabularySize, outputTokens } = limits
-  if (ids.length === 0) refuse('The decoder prompt cannot be empty')
+  if (ids.length === 0) refuse('The decoder prompt cannot be empty', { isFatal: true })
   for (let i = 0; i < ids.length; i++) {
-    if ((ids[i] ?? 0) >= vocabularySize) refuse(`Token id ${ids[i]} is out of vocabulary`)
+    if ((ids[i] ?? 0) >= vocabularySize) refuse(`Token id ${ids[i]} is out of vocabulary`, { isFatal: true })
   }
   if (ids.length > maxModelLen) {
     refuse(
       `The decoder prompt (length ${ids.length}) is longer than the maximum model length of ${maxModelLen}. ` +
         'Make sure that `max_model_len` is no smaller than the number of text tokens.',
+      { isFatal: true },
     )
   }
   if (ids.length + outputTokens > maxModelLen) {
@@ -66,6 +70,7 @@ export function validatePrompt(
       `The decoder prompt (length ${ids.length}) plus the number of requested output tokens (at least 1) is ` +
         `longer than the maximum model length of ${maxModelLen}. Make sure that \`max_model_len\` is no ` +
         'smaller than the number of text tokens (prompt + requested output tokens).',
+      { isFatal: true },
     )
   }
 }
@@ -128,7 +133,7 @@ function checkRanges(params: SamplingParams__Output, settings: SamplingSettings)
   const named = ` (parameter=temperature, value=${got})`
   if (!Number.isFinite(temperature)) refuse(`temperature must be a finite number, got ${got}.${named}`)
   if (temperature < 0) refuse(`temperature must be non-negative, got ${got}.${named}`)
-  if (temperature > 2) refuse(`temperature must be in [0, 2], got ${got}.${named}`)
+  if (temperature > 2) refuse(`temperature must be in [0, 2], got ${got}.${named}`, { isFatal: true })
   for (const [name, value] of [
     ['presence_penalty', params.presencePenalty],
     ['frequency_penalty', params.frequencyPenalty],
@@ -192,6 +197,7 @@ function checkIds(name: string, ids: readonly number[], vocabularySize: number):
   refuse(
     `token_id(s) ${list} in ${name} contain out-of-vocab token ids. Vocabulary size: ${vocabularySize} ` +
       `(parameter=${name}, value=${list})`,
+    { isFatal: true },
   )
 }
 
@@ -202,7 +208,8 @@ function constraintOf(params: SamplingParams__Output, traits: ServicerTraits): G
   } catch (error) {
     if (error instanceof CompileError) return 'uncompilable'
     if (error instanceof ConstraintError) {
-      const isUnexpected = traits.vllmVersion === '0.26.0' && params.constraint === 'structuralTag'
+      const isOld = traits.vllmVersion === '0.26.0' && params.constraint === 'structuralTag'
+      const isUnexpected = traits.isRust || isOld
       if (isUnexpected) throw new UnexpectedFailure({ cause: error })
       throw new InvalidRequest(error.message, { cause: error })
     }
@@ -215,6 +222,6 @@ function looksAround(schema: string): boolean {
   return /\(\?<?[=!]/u.test(schema)
 }
 
-function refuse(message: string): never {
-  throw new InvalidRequest(message)
+function refuse(message: string, options: { isFatal?: boolean } = {}): never {
+  throw new InvalidRequest(message, options)
 }

@@ -6,27 +6,33 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineClient, EngineServerInfo } from '../engine/engine-client.ts'
 import { createEngineOverTransport } from '../engine/engine-over-transport.ts'
 import { createHttp2Transport } from '../engine/transport/http2-transport.ts'
+import { judgeEngine } from './known-engines.ts'
 
-/** An engine that answers, and its limits. */
+/** A healthy engine, and its limits. */
 export type ConnectedEngine = {
   readonly client: EngineClient
   /** How many generations the engine runs at once. */
   readonly maxNumSeqs: number
   readonly contextWindow: number
+  readonly vocabularySize: number
+  /** The release of vLLM and the kind of its servicer, for operators: `0.32.0 python`. */
+  readonly release: string
   readonly kind: 'chat' | 'embedding'
 }
 
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
- * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. The number of
- * generations that the engine runs at once comes from the engine or the configuration; throws if neither gives it. If
- * the engine's `--reasoning-parser` does not fit the model, this function only logs a warning: everything except forced
- * tools and JSON formats works.
+ * Connects to an engine and waits until it is healthy; a real engine needs minutes to load its weights, and some answer
+ * meanwhile. The number of generations that the engine runs at once comes from the engine or the configuration; rejects
+ * if neither gives it. `onDead` is called when the engine reports that it has died. Rejects an engine that is known to lose tokens, unless `servesLossy` is true. If the engine was
+ * never tried, or its `--reasoning-parser` does not fit the model, this function only logs a warning.
  */
 export async function connectEngine(options: {
   address: string
   maxNumSeqs: number | undefined
+  servesLossy: boolean
+  onDead: () => void
   family: Pick<ModelFamily, 'reasoning'>
   log: Logger
 }): Promise<ConnectedEngine> {
@@ -43,16 +49,42 @@ export async function connectEngine(options: {
   }
   const info = await untilAnswered(client.getModelInfo, { ...PAUSES, onFailure })
   const server = await untilAnswered(client.getServerInfo, { ...PAUSES, onFailure })
+  await untilAnswered(async () => await requireHealth(client, options.onDead), { ...PAUSES, onFailure })
+  const { version } = await untilAnswered(client.getLoads, { ...PAUSES, onFailure })
+  const release = `${version ?? 'unknown'} ${server.servicer}`
+  const verdict = judgeEngine(version ?? '', server.servicer)
+  if (verdict === 'loses-tokens' && !options.servesLossy) {
+    throw new Error(
+      `the engine at ${address} (vLLM ${release}) loses tokens of its streams: use the Python servicer, or set ENGINES_THAT_LOSE_TOKENS`,
+    )
+  }
+  if (verdict !== 'whole')
+    log.warn({ address, release, verdict }, 'this release of the engine is not supported')
   const maxNumSeqs = options.maxNumSeqs ?? server.maxNumSeqs
   if (maxNumSeqs === null) {
     throw new Error(`the engine at ${address} does not report its max_num_seqs: set maxNumSeqs in WORKERS`)
   }
   const mismatch = findMismatch(family, server.constraintStart)
   if (mismatch !== null) log.warn({ address }, mismatch)
-  const contextWindow = info.maxContextLength
+  const { maxContextLength: contextWindow, vocabularySize } = info
+  if (vocabularySize === 0) throw new Error(`the engine at ${address} does not report its vocabulary`)
   const kind = info.isGeneration ? 'chat' : 'embedding'
-  log.info({ address, maxNumSeqs, contextWindow, kind }, 'engine connected')
-  return { client, maxNumSeqs, contextWindow, kind }
+  log.info({ address, release, maxNumSeqs, contextWindow, kind }, 'engine connected')
+  return { client, maxNumSeqs, contextWindow, vocabularySize, release, kind }
+}
+
+/**
+ * The report of a dead engine, in all recorded versions. With other words an engine counts as one that starts, and is
+ * restarted only when its start takes too long.
+ */
+const DEAD = 'Engine is not alive'
+
+/** Rejects while the engine starts, with its own words. */
+async function requireHealth(client: Pick<EngineClient, 'healthCheck'>, onDead: () => void): Promise<void> {
+  const { healthy, message } = await client.healthCheck()
+  if (healthy) return
+  if (message === DEAD) onDead()
+  throw new Error(message)
 }
 
 function isLoopback(address: string): boolean {

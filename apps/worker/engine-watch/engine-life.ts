@@ -12,6 +12,8 @@ export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 export type EngineLife = {
   /** Notes the result of a check of the engine. */
   noteSign(sign: EngineSign): void
+  /** Notes that the engine is dead and does not start, although it was never ready in the lifetime of this process. */
+  noteDead(): void
   /** Notes that the engine is ready, or no longer ready. */
   noteReady(ready: boolean): void
   /** A restart was requested and has not begun: the engine must not be used, even if it reports that it is healthy. */
@@ -60,7 +62,8 @@ const SICK_WITHIN_MS = 600_000
  * - *starting* again as soon as connections are refused, because its process has ended then.
  *
  * A restart is requested in three cases, unless `request` is null or the worker drains:
- * - The engine is dead.
+ * - The engine is dead. While it starts this is no reason: some engines listen, and report that they are not healthy,
+ *   while they load.
  * - The engine is silent for `silenceMs`: it gives no token, or does not answer although it listens.
  * - A start takes longer than `startLimitMs`, and longer than three times the 95th percentile of the starts that this
  *   process has seen.
@@ -168,12 +171,13 @@ export function createEngineLife(deps: {
     noteSign(sign) {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
-      if (sign === 'dead' || sign === 'silent') ask(sign)
+      if (sign === 'silent' || (sign === 'dead' && startingSinceMs === null)) ask(sign)
       // A healthy check ends the request for a restart if the reason of the request is `dead` (a dead engine never
       // recovers, so a new engine answers) or `not-up` (the engine is up). If the reason is `silent`, a healthy check
       // shows nothing, because a silent engine is healthy all the time.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
+    noteDead: () => ask('dead'),
     noteReady(ready) {
       if (!ready) {
         unreadySinceMs ??= nowMs()

@@ -25,7 +25,7 @@ export function decodeChunk(bytes: Buffer): ChunkMessage | CompleteMessage {
     message = tag === CHUNK ? readChunk(cursor, end) : readComplete(cursor, end)
     if (cursor.at !== end) throw new Error('protobuf message is cut short')
   }
-  return message ?? { type: 'chunk', ids: [], promptTokens: 0, cachedTokens: 0 }
+  return message ?? { type: 'chunk', ids: [], promptTokens: 0, completionTokens: 0, cachedTokens: 0 }
 }
 
 export type ChunkMessage = {
@@ -33,6 +33,8 @@ export type ChunkMessage = {
   /** The new tokens only; empty when a generation was aborted. */
   readonly ids: number[]
   readonly promptTokens: number
+  /** The number of tokens in this chunk, or in the call so far: see `findGapInChunk`. */
+  readonly completionTokens: number
   readonly cachedTokens: number
   /** One entry for each id; absent if the chunk has none. */
   readonly logprobs?: OutputLogprob[]
@@ -45,6 +47,7 @@ export type CompleteMessage = {
   readonly type: 'complete'
   readonly finishReason: string
   readonly promptTokens: number
+  readonly completionTokens: number
   readonly cachedTokens: number
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
@@ -56,6 +59,7 @@ const COMPLETE = tagOf(2, LENGTH)
 const CHUNK_IDS_PACKED = tagOf(1, LENGTH)
 const CHUNK_ID = tagOf(1, VARINT)
 const CHUNK_PROMPT_TOKENS = tagOf(2, VARINT)
+const CHUNK_COMPLETION_TOKENS = tagOf(3, VARINT)
 const CHUNK_CACHED_TOKENS = tagOf(4, VARINT)
 const CHUNK_LOGPROBS = tagOf(5, LENGTH)
 const CHUNK_PROMPT_LOGPROBS = tagOf(6, LENGTH)
@@ -63,6 +67,7 @@ const CHUNK_PROMPT_LOGPROBS = tagOf(6, LENGTH)
 function readChunk(cursor: Cursor, end: number): ChunkMessage {
   const ids: number[] = []
   let promptTokens = 0
+  let completionTokens = 0
   let cachedTokens = 0
   let logprobs: OutputLogprob[] | null = null
   let promptLogprobs: InputLogprob[] | null = null
@@ -73,12 +78,13 @@ function readChunk(cursor: Cursor, end: number): ChunkMessage {
       while (cursor.at < last) ids.push(readVarint(cursor))
     } else if (tag === CHUNK_ID) ids.push(readVarint(cursor))
     else if (tag === CHUNK_PROMPT_TOKENS) promptTokens = readVarint(cursor)
+    else if (tag === CHUNK_COMPLETION_TOKENS) completionTokens = readVarint(cursor)
     else if (tag === CHUNK_CACHED_TOKENS) cachedTokens = readVarint(cursor)
     else if (tag === CHUNK_LOGPROBS) logprobs = readOutputLogprobs(cursor)
     else if (tag === CHUNK_PROMPT_LOGPROBS) promptLogprobs = readInputLogprobs(cursor)
     else skip(cursor, tag)
   }
-  const chunk = { type: 'chunk', ids, promptTokens, cachedTokens } as const
+  const chunk = { type: 'chunk', ids, promptTokens, completionTokens, cachedTokens } as const
   if (logprobs === null && promptLogprobs === null) return chunk
   return {
     ...chunk,
@@ -89,6 +95,7 @@ function readChunk(cursor: Cursor, end: number): ChunkMessage {
 
 const FINISH_REASON = tagOf(2, LENGTH)
 const COMPLETE_PROMPT_TOKENS = tagOf(3, VARINT)
+const COMPLETE_COMPLETION_TOKENS = tagOf(4, VARINT)
 const COMPLETE_CACHED_TOKENS = tagOf(5, VARINT)
 const MATCHED_TOKEN_ID = tagOf(10, VARINT)
 const MATCHED_STOP = tagOf(11, LENGTH)
@@ -96,6 +103,7 @@ const MATCHED_STOP = tagOf(11, LENGTH)
 function readComplete(cursor: Cursor, end: number): CompleteMessage {
   let finishReason = ''
   let promptTokens = 0
+  let completionTokens = 0
   let cachedTokens = 0
   let matchedTokenId: number | null = null
   let matchedStop: string | null = null
@@ -103,6 +111,7 @@ function readComplete(cursor: Cursor, end: number): CompleteMessage {
     const tag = readVarint(cursor)
     if (tag === FINISH_REASON) finishReason = readString(cursor)
     else if (tag === COMPLETE_PROMPT_TOKENS) promptTokens = readVarint(cursor)
+    else if (tag === COMPLETE_COMPLETION_TOKENS) completionTokens = readVarint(cursor)
     else if (tag === COMPLETE_CACHED_TOKENS) cachedTokens = readVarint(cursor)
     else if (tag === MATCHED_TOKEN_ID) {
       matchedTokenId = readVarint(cursor)
@@ -112,7 +121,15 @@ function readComplete(cursor: Cursor, end: number): CompleteMessage {
       matchedTokenId = null
     } else skip(cursor, tag)
   }
-  return { type: 'complete', finishReason, promptTokens, cachedTokens, matchedTokenId, matchedStop }
+  return {
+    type: 'complete',
+    finishReason,
+    promptTokens,
+    completionTokens,
+    cachedTokens,
+    matchedTokenId,
+    matchedStop,
+  }
 }
 
 function readString(cursor: Cursor): string {

@@ -20,8 +20,9 @@ export type EngineClient = {
     request: { readonly requestId: string; readonly promptIds: Uint32Array },
     signal: AbortSignal,
   ) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
-  /** The engine's own report. It does not detect a hang; only the absence of tokens shows a hang. */
+  /** The engine's own report, also that it is still starting. It does not detect a hang; only the absence of tokens shows a hang. */
   readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
+  /** From this answer on, `generate` and `embed` know the ids and lengths that the engine can take. */
   readonly getModelInfo: () => Promise<EngineModelInfo>
   readonly getServerInfo: () => Promise<EngineServerInfo>
   /** The load at the engine's last step; all zeros if the engine collects no statistics. */
@@ -82,12 +83,18 @@ export type EngineModelInfo = {
   readonly maxContextLength: number
   /** True if the model generates text, false if it embeds. */
   readonly isGeneration: boolean
+  /** Token ids are below this number. */
+  readonly vocabularySize: number
 }
+
+export type Servicer = 'python' | 'older-python' | 'rust'
 
 /** A field is null if the engine does not report it. */
 export type EngineServerInfo = {
   /** How many generations the engine runs at once. */
   readonly maxNumSeqs: number | null
+  /** The program that speaks gRPC for the engine. `older-python`: one that reports no `maxNumSeqs`. */
+  readonly servicer: Servicer
   /** Where a constraint begins to apply. */
   readonly constraintStart: 'first-token' | 'after-reasoning' | null
 }

@@ -3,9 +3,13 @@ import type { CallFailure } from './transport/call-failure.ts'
 
 /**
  * `refused`: the request is at fault. `failed`: the engine is healthy, but did not complete the call. `unavailable`:
- * the engine cannot be reached, is stopping, or is busy. `dead`: the engine will not recover.
+ * the engine cannot be reached, is stopping, or is busy. `dead`: the engine will not recover. `gap`: the engine has lost
+ * the tokens that follow those which it has given, so the output can continue elsewhere. `damaged`: it has lost tokens
+ * at an unknown place among those which it has given, so the output is worthless.
  */
-export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead'
+export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead' | 'gap' | 'damaged'
+
+const QUOTING: ReadonlySet<EngineErrorKind> = new Set(['refused', 'failed', 'dead'])
 
 /** A failed call to an engine. The message of a refused request may be shown to its caller. */
 export class EngineError extends Error {
@@ -17,7 +21,7 @@ export class EngineError extends Error {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'EngineError'
     this.kind = kind
-    this.quotesRequest = kind !== 'unavailable'
+    this.quotesRequest = QUOTING.has(kind)
   }
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
-import { checkRequest } from './check-request.ts'
+import { checkPrompt, checkRequest, type EngineLimits } from './check-request.ts'
 import { decodeChunk } from './decode-chunk.ts'
 import type { EngineClient } from './engine-client.ts'
 import { withPrompt } from './with-prompt.ts'
@@ -27,6 +27,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   }
   const embed = { ...service.Embed, requestSerialize: withPrompt(service.Embed.requestSerialize) }
   const { unary, connections } = transport
+  let limits: EngineLimits | null = null
 
   const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: CALL_TIMEOUT_MS })
 
@@ -39,11 +40,12 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   return {
     async generate(request, { signal, onTokens }) {
       if (signal.aborted) return null
-      checkRequest(request)
+      checkRequest(request, limits)
       const message = { message: toGenerateMessage(request), promptIds: request.promptIds }
       return await runGenerate((listener) => transport.serverStream(generate, message, listener), {
         signal,
         onTokens,
+        checked: { request, limits },
         toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy, connections }),
         onAbandoned() {
           // A healthy engine stops the work because the call is cancelled. So nothing needs to be done if `Abort`
@@ -56,7 +58,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     },
     async embed({ requestId, promptIds }, signal) {
       if (signal.aborted) throw new EngineError('unavailable', 'cancelled before it began')
-      if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
+      checkPrompt(promptIds, limits, 0)
       const message = { message: { requestId }, promptIds }
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
@@ -78,7 +80,9 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     },
     async getModelInfo() {
       const info = await orUnavailable(unary(service.GetModelInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))
-      return { maxContextLength: info.maxContextLength, isGeneration: info.isGeneration }
+      const { maxContextLength, isGeneration, vocabSize: vocabularySize } = info
+      if (vocabularySize > 0) limits = { maxContextLength, vocabularySize }
+      return { maxContextLength, isGeneration, vocabularySize }
     },
     async getServerInfo() {
       const info = await orUnavailable(unary(service.GetServerInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))

@@ -157,12 +157,13 @@ function toFinishReason(reason: string): EngineEnd['finishReason'] {
   return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
 }
 
-/** Older servicers do not have these fields, which then read as 0 and ''. */
+/** Older servicers do not have these fields, which then read as 0 and ''. Only the Rust servicer names its server. */
 export function fromServerInfoMessage(
-  message: Pick<GetServerInfoResponse__Output, 'maxNumSeqs' | 'constrainedDecodingStart'>,
+  message: Pick<GetServerInfoResponse__Output, 'maxNumSeqs' | 'constrainedDecodingStart' | 'serverType'>,
 ): EngineServerInfo {
-  const { maxNumSeqs, constrainedDecodingStart: start } = message
+  const { maxNumSeqs, constrainedDecodingStart: start, serverType } = message
   return {
+    servicer: serverType !== '' ? 'rust' : maxNumSeqs > 0 ? 'python' : 'older-python',
     maxNumSeqs: maxNumSeqs > 0 ? maxNumSeqs : null,
     constraintStart:
       start === 'first_token' ? 'first-token' : start === 'after_reasoning' ? 'after-reasoning' : null,

@@ -2,15 +2,17 @@ import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
 import type { EngineEnd, EngineTokens } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 import { fromCompleteMessage } from './engine-wire.ts'
+import { findGapInChunk, findLossAtEnd, type CheckedCall } from './find-gap.ts'
 import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
 /**
- * Runs one Generate call. It is *open* until one of these things happens, and then it is *over*:
+ * Runs one Generate call, and checks that the engine loses none of its tokens. The call is *open* until one of these things happens, and then it is *over*:
  * - The Complete message arrives.
  * - The call has failed, and the kind of the failure is known.
  * - The signal is aborted.
  * - The consumer wants no more tokens.
+ * - A message shows that the engine has lost tokens. Tokens that follow a gap are not passed on.
  *
  * Tokens go to a callback, because an async iterator would cost two promises for each message. Messages that arrive
  * before the next microtask are joined. `onAbandoned` is called once if the signal or the consumer ends an open call.
@@ -25,9 +27,10 @@ export function runGenerate(
     readonly onTokens: (tokens: EngineTokens) => boolean
     readonly onAbandoned: () => void
     readonly toError: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>
+    readonly checked: CheckedCall
   },
 ): Promise<EngineEnd | null> {
-  const { signal, onTokens, onAbandoned, toError } = options
+  const { signal, onTokens, onAbandoned, toError, checked } = options
   const { promise, resolve, reject } = Promise.withResolvers<EngineEnd | null>()
   let tokens: Joined | null = null
   let isOpen = true
@@ -73,16 +76,34 @@ export function runGenerate(
     onAbandoned()
   }
 
+  function complete(message: CompleteMessage): void {
+    close()
+    const isWanted = passTokens()
+    const loss = findLossAtEnd(message, completionTokens, checked)
+    if (isWanted && loss !== null) reject(loss)
+    else resolve(fromCompleteMessage(message, completionTokens))
+  }
+
+  function failAtGap(gap: string): void {
+    if (!passTokens()) return abandon()
+    fail(new EngineError('gap', `a message of the engine ${gap}`))
+    call.cancel()
+    onAbandoned()
+  }
+
   const call = open({
     onMessage(message) {
       if (!isOpen) return
       if (message.type === 'complete') {
-        close()
-        passTokens()
-        resolve(fromCompleteMessage(message, completionTokens))
+        complete(message)
         return
       }
       if (message.ids.length === 0) return
+      const gap = findGapInChunk(message, completionTokens, checked.request)
+      if (gap !== null) {
+        failAtGap(gap)
+        return
+      }
       completionTokens += message.ids.length
       if (tokens === null) {
         tokens = message

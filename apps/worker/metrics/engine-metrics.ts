@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'

@@ -1,4 +1,4 @@
-import type { Counter, Registry } from 'prom-client'
+import type { Counter, Registry } from '@prometheus-io/client'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'

@@ -2,6 +2,7 @@ import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import { describeTools } from '#libs/chat-template/shape/describe-tools.ts'
+import { pairResults } from '#libs/chat-template/shape/pair-results.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { withOwnCallIds } from '#libs/dialect/syntax/call-id.ts'
 import type { ThreadedChatRenderer } from './threaded-chat-renderer.ts'
@@ -36,7 +37,7 @@ export function createRenderPrompt(deps: {
   return async ({ request }, contextWindow) => {
     if (request.rawPrompt !== undefined) return await encodeRaw(request, contextWindow)
     const pieces = await renderDescribed(renderer, {
-      messages: withOwnCallIds(family.callIds, request.messages),
+      messages: withOwnCallIds(family.callIds, pairResults(request.messages)),
       tools: request.toolChoice === 'none' ? [] : request.tools,
       switches: family.effort[request.reasoningEffort],
     })

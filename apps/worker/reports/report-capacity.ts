@@ -65,7 +65,7 @@ export function createCapacityReports(deps: {
 
   function toCapacity(engine: ReportedEngine): Capacity {
     const { life, served } = engine
-    const { model, phase, kv } = toMeasured(engine)
+    const { model, phase, kv, engine: connected } = toMeasured(engine)
     const state = served?.state()
     return {
       ...identity,
@@ -79,6 +79,7 @@ export function createCapacityReports(deps: {
       kvCapacity: kv.capacity,
       loadingMs: phase === 'loading' ? life.loadingMs() : null,
       cordonTerm: cordon.term(),
+      ...(connected.version !== null && { engine: connected.version }),
     }
   }
 

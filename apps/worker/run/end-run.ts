@@ -38,6 +38,17 @@ export type RunEnding =
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
 
+/** The engine could not write one token within the grammar of the request. The caller pays for the prompt. */
+export class DeadEndError extends Error {
+  /** The message of the cause may quote the request, so it is not logged. */
+  readonly quotesRequest = true
+
+  constructor(options: ErrorOptions) {
+    super('the engine could not write a token within the grammar', options)
+    this.name = 'DeadEndError'
+  }
+}
+
 /** Publishes the last event of a run, if its gateway waits for one. */
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
@@ -81,6 +92,8 @@ export function createEndRun(deps: {
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'unwanted':
+        run.report()
+        break
       case 'gateway-dead':
         break
       case 'deadline':
@@ -108,19 +121,19 @@ export function createEndRun(deps: {
    * - If the engine is healthy and had begun to answer, the request is at fault, and the generation fails.
    * - Otherwise the run is handed back.
    *
-   * A failure without output counts against the engine, and makes the run a suspect, so that a request that fails
-   * everywhere is found at its second engine. But if the engine was unavailable, the failed call shows nothing about
-   * the request.
+   * A failure without output, or at a gap in the output, counts against the engine. A failure without output makes the
+   * run a suspect, so that a request that fails everywhere is found at its second engine. But if the engine was
+   * unavailable or has lost tokens, the failed call shows nothing about the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
     if (failure.code !== 'upstream_error') return fail(run, failure)
     log.error({ err: error, ...toLogFields(run) }, 'generation failed')
-    const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
+    const kind = error instanceof EngineError ? error.kind : 'failed'
+    if (!run.hasOutput() || kind === 'gap') watch.failureSeen()
     if (!run.hasOutput()) {
-      watch.failureSeen()
-      handBack(run, { reason: 'engine-lost', blame: isUnavailable ? 'none' : 'suspect' })
-    } else if (isUnavailable) {
+      handBack(run, { reason: 'engine-lost', blame: kind === 'failed' ? 'suspect' : 'none' })
+    } else if (kind !== 'failed' && kind !== 'damaged') {
       handBack(run, { reason: 'engine-lost' })
     } else {
       fail(run, failure)
@@ -154,15 +167,19 @@ function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {
     return { code: 'invalid_request', message: error.message }
   }
+  if (error instanceof DeadEndError) return { code: 'invalid_request', message: DEAD_END, isCharged: true }
   if (error instanceof EngineError && error.kind === 'refused') {
     return { code: 'invalid_request', message: error.message }
   }
-  return { code: 'upstream_error', message: 'The inference backend failed; nothing is charged for it.' }
+  return { code: 'upstream_error', message: 'The inference backend failed.' }
 }
 
 const toLogFields = ({ job, span }: RunningGeneration) => ({ requestId: job.id, traceId: span.traceId })
 
+const DEAD_END =
+  'the model’s engine cannot constrain the output to this schema or grammar; the prompt is charged'
+
 const TOO_LATE = {
   code: 'model_unavailable',
-  message: 'The deadline passed before there was an answer; nothing is charged.',
+  message: 'The deadline passed before there was an answer.',
 } as const

@@ -1,4 +1,4 @@
-import type { Histogram } from 'prom-client'
+import type { Histogram } from '@prometheus-io/client'
 import type { EngineClient } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
 

@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
-import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
-import type { RunEnding } from './end-run.ts'
+import { DeadEndError, type RunEnding } from './end-run.ts'
+import { checkRequest } from '../engine/check-request.ts'
 import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
@@ -56,6 +56,8 @@ export function createRunChat(deps: {
    * window.
    */
   contextWindow: number
+  /** The engine's token ids are below this number. */
+  vocabularySize: number
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
@@ -67,8 +69,8 @@ export function createRunChat(deps: {
   /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, prefills, trials } = deps
-  const { watch, meter, onReplay, onMoneyEnd } = deps
+  const { worker, model, engine, contextWindow, vocabularySize, prefixTenantOf, sentPrefixes } = deps
+  const { prefills, trials, watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
     try {
@@ -109,8 +111,10 @@ export function createRunChat(deps: {
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
-    const promptIds = concat(prompt.ids, earlier)
-    const cacheSalt = prefixTenantOf(job)
+    const request = toRequest(run, job, { promptIds: concat(prompt.ids, earlier), constraint, fit })
+    const { promptIds, cacheSalt } = request
+    // A request that the engine must not get is refused before it waits, and before its prompt is charged.
+    if (fit.maxTokens > 0) checkRequest(request, { maxContextLength: contextWindow, vocabularySize })
     // An interrupted generation does not wait for other prompts, because its caller sees a pause.
     if (earlier.length === 0 && run.firstPromptTokens === null) {
       await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
@@ -126,35 +130,13 @@ export function createRunChat(deps: {
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const { minTokens = 0, ignoreEos = false, topLogprobs } = job.request
-    const logprobs = topLogprobs === undefined ? null : model.describeLogprobs(earlier)
-    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
-    const listsPrompt = job.request.rawPrompt !== undefined && earlier.length === 0
-    const endIds = ignoreEos ? [] : model.endIds
-    const isOver = await replay(run, parser, endIds)
+    const logprobs = request.topLogprobs === undefined ? null : model.describeLogprobs(earlier)
+    const isOver = await replay(run, parser, request.endIds)
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
-        : await generate(
-            run,
-            { parser, logprobs, fit },
-            {
-              requestId: `${job.id}-${run.epoch}`,
-              promptIds,
-              sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
-              maxTokens: fit.maxTokens,
-              // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
-              minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
-              ignoreEos,
-              endIds,
-              stop: model.engineStops(job.request),
-              constraint,
-              cacheSalt,
-              ...(topLogprobs !== undefined && { topLogprobs }),
-              ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
-            },
-          )
-    const events = parser.finish()
+        : await generate(run, { parser, logprobs, fit }, request)
+    const events = parser.finish(finish === 'length')
     run.usage.reasoningTokens = parser.reasoningTokens()
     const stopString = parser.stopString()
     return {
@@ -162,6 +144,32 @@ export function createRunChat(deps: {
       finishReason: toFinishReason(finish, parser),
       ...(stopString !== null && { stopString }),
       events,
+    }
+  }
+
+  function toRequest(
+    { epoch, earlierIds }: RunningGeneration,
+    job: ChatJob,
+    parts: Pick<EngineRequest, 'promptIds' | 'constraint'> & { fit: Fit },
+  ): EngineRequest {
+    const { promptIds, constraint, fit } = parts
+    const { minTokens = 0, ignoreEos = false, topLogprobs, rawPrompt } = job.request
+    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
+    const listsPrompt = rawPrompt !== undefined && earlierIds.length === 0
+    return {
+      requestId: `${job.id}-${epoch}`,
+      promptIds,
+      sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
+      maxTokens: fit.maxTokens,
+      // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
+      minTokens: Math.min(Math.max(0, minTokens - earlierIds.length), fit.maxTokens),
+      ignoreEos,
+      endIds: ignoreEos ? [] : model.endIds,
+      stop: model.engineStops(job.request),
+      constraint,
+      cacheSalt: prefixTenantOf(job),
+      ...(topLogprobs !== undefined && { topLogprobs }),
+      ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
     }
   }
 
@@ -185,7 +193,7 @@ export function createRunChat(deps: {
 
   /**
    * Generates until the engine or the parser ends the output, until the paid tokens are used up, or until the deadline.
-   * If the paid tokens are used up, or at the deadline, the result is `length`.
+   * If the paid tokens are used up, at the deadline, or where a grammar allows no token, the result is `length`.
    */
   async function generate(
     run: RunningGeneration,
@@ -205,6 +213,10 @@ export function createRunChat(deps: {
       end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
       const isAnswer = request.promptLogprobs === undefined || run.hasOutput()
       if (run.stopReason() === 'deadline' && isAnswer) return 'length'
+      if (run.stopReason() === null && isDeadEnd(error, request)) {
+        if (run.hasOutput()) return 'length'
+        throw new DeadEndError({ cause: error })
+      }
       throw error
     }
   }
@@ -285,7 +297,9 @@ export function createRunChat(deps: {
     if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
     if (finishReason === 'stop' || finishReason === 'length') return isPromptOnly ? 'length' : finishReason
-    throw toEndError(finishReason, request, run.hasOutput())
+    // An engine that shuts down ends its generations with `abort`.
+    const kind = finishReason === 'abort' ? 'unavailable' : 'failed'
+    throw new EngineError(kind, `the engine ended the generation with '${finishReason}'`)
   }
 }
 
@@ -358,13 +372,11 @@ function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
   return ids
 }
 
-/** An engine that shuts down ends its generations with `abort`. */
-function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
-  // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
-  // output.
-  if (reason === 'error' && constraint !== null && !hasOutput) {
-    return new ConstraintError('the model’s engine cannot constrain the output to this schema')
-  }
-  const kind = reason === 'abort' ? 'unavailable' : 'failed'
-  return new EngineError(kind, `the engine ended the generation with '${reason}'`)
+/**
+ * Returns whether a healthy engine has failed a generation that follows a grammar. vLLM does so where the grammar allows
+ * no token, which can be after any output, and for a grammar that it accepted but cannot compile. The caller has written
+ * the grammar, so the output until there is charged as the answer; without output, the prompt is charged.
+ */
+function isDeadEnd(error: unknown, { constraint }: EngineRequest): boolean {
+  return constraint !== null && error instanceof EngineError && error.kind === 'failed'
 }

@@ -53,11 +53,13 @@ export function createRunEmbedding(deps: {
       },
       toErrorType: (error) => toErrorType(run.stopReason() ?? error),
       run: async () =>
-        await embedInputs(run, tokenized.inputs, (tokens) => {
-          watch.tokenSeen()
-          run.noteOutput([])
-          trials.outputSeen()
-          run.usage.promptTokens += tokens
+        await embedInputs(run, tokenized.inputs, {
+          onInput: (tokens) => (run.usage.promptTokens += tokens),
+          onVector() {
+            watch.tokenSeen()
+            run.noteOutput([])
+            trials.outputSeen()
+          },
         }),
     })
     signal.throwIfAborted()

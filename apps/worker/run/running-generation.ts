@@ -68,6 +68,12 @@ export type RunningGeneration = {
    * sent even if `events` is empty.
    */
   send(events: readonly GenerationEvent[]): void
+  /**
+   * Publishes how many tokens of the prompt the engine was given, for a gateway whose caller has left. For a gateway
+   * whose caller has not left, the event hands the generation back. A chat whose claim was published needs no report:
+   * its gateway knows the prompt.
+   */
+  report(): void
   /** Ends the run: nothing can be sent afterwards. */
   close(): void
 }
@@ -105,6 +111,7 @@ export function createRun(
   const unsentIds: number[] = []
   let unsentLogprobs: readonly TokenLogprob[] = []
   let unsentClaim: GenerationClaimed | null = null
+  let hasSentClaim = false
   let reason: StopReason | null = null
   let closed = false
   const claimedMs = nowMs()
@@ -157,6 +164,7 @@ export function createRun(
       if (unsentClaim === null) return
       const claim = unsentClaim
       unsentClaim = null
+      hasSentClaim = true
       deps.send([claim], [])
     },
     send(events) {
@@ -166,6 +174,12 @@ export function createRun(
       run.sendClaim()
       const all = tokens.length === 0 ? events : [{ type: 'token-logprobs', tokens } as const, ...events]
       deps.send(all, unsentIds.splice(0))
+    },
+    report() {
+      if (hasSentClaim && job.request.kind === 'chat') return
+      const { promptTokens } = run.usage
+      const declined = { type: 'generation-declined', reason: 'worker-stopping', promptTokens } as const
+      deps.send([{ ...declined, need: '', blame: 'none' }], [])
     },
     close() {
       if (closed) return

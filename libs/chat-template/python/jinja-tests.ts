@@ -1,14 +1,29 @@
 import { keptKind } from './number-keeper.ts'
-import { isPythonEqual, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
+import {
+  isLess,
+  isPythonEqual,
+  isString,
+  toKeyText,
+  toRuntimeValue,
+  type RuntimeValue,
+} from './runtime-value.ts'
 
 /** Jinja's tests that the Jinja library lacks or evaluates differently from Python. */
-export const TESTS: Readonly<Record<string, (value: RuntimeValue) => boolean>> = {
-  string: (value) => typeof value.value === 'string' && keptKind(value.value) === null,
+export const TESTS: Readonly<Record<string, (value: RuntimeValue, other: RuntimeValue) => boolean>> = {
+  string: isString,
   number: (value) => numberKind(value) !== null,
   integer: (value) => numberKind(value) === 'integer',
   float: (value) => numberKind(value) === 'float',
   iterable: isIterable,
   sequence: isIterable,
+  eq: isPythonEqual,
+  equalto: isPythonEqual,
+  ne: (value, other) => !isPythonEqual(value, other),
+  lt: isLess,
+  gt: (value, other) => isLess(other, value),
+  le: (value, other) => !isLess(other, value),
+  ge: (value, other) => !isLess(value, other),
+  in: isIn,
 }
 
 /** Returns Python's `item in container`. Throws where Python throws. */
@@ -16,7 +31,8 @@ export function isIn(item: RuntimeValue, container: RuntimeValue): boolean {
   const { type, value } = container
   if (type === 'UndefinedValue') return false
   if (Array.isArray(value)) return value.some((other) => isPythonEqual(item, toRuntimeValue(other)))
-  if (value instanceof Map) return typeof item.value === 'string' && value.has(item.value)
+  if (value instanceof Map)
+    return ['string', 'number'].includes(typeof item.value) && value.has(toKeyText(item))
   if (typeof value === 'string' && typeof item.value === 'string') return value.includes(item.value)
   throw new Error(`a ${item.type} cannot be searched in a ${type}`)
 }

@@ -6,13 +6,25 @@ import { rewriteBlock } from './rewrite-block.ts'
 import { STRING_METHODS, toTitle } from './string-methods.ts'
 import { isIn, TESTS } from './jinja-tests.ts'
 import { isNode } from './template-nodes.ts'
-import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
+import { evaluateEach } from './each-item.ts'
+import {
+  isLess,
+  isPythonEqual,
+  isString,
+  itemsOf,
+  readKey,
+  toKeyText,
+  toPythonText,
+  toRuntimeValue,
+  type RuntimeValue,
+} from './runtime-value.ts'
 
 export type PythonTemplate = { readonly render: (values: Readonly<Record<string, unknown>>) => string }
 
 /**
  * Returns a chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed;
- * `render` throws for a construct that the Jinja library lacks. `now` is the date for templates that print it.
+ * `render` throws a TemplateRefusal where the template raises an error, and another error for a construct that the
+ * Jinja library lacks. `now` is the date for templates that print it.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
@@ -51,6 +63,9 @@ function* namesIn(part: unknown): Generator<string> {
   }
 }
 
+/** Thrown where a template itself refuses what it is given, by `raise_exception`. */
+export class TemplateRefusal extends Error {}
+
 type TemplateFunction = (values: readonly unknown[]) => unknown
 
 /** The functions that a rewritten template calls, under names that no template can write. */
@@ -63,8 +78,17 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.length': (values) => lengthOf(argument(values, 0)),
   '.equal': (values) => isPythonEqual(argument(values, 0), argument(values, 1)),
   '.in': (values) => isIn(argument(values, 0), argument(values, 1)),
-  '.test': (values) => TESTS[String(argument(values, 0).value)]?.(argument(values, 1)),
-  '.key': (values) => toKey(argument(values, 0)),
+  '.less': (values) => isLess(argument(values, 0), argument(values, 1)),
+  '.test'(values) {
+    const test = TESTS[String(argument(values, 0).value)]
+    if (test === undefined) throw new Error(`the test ${String(argument(values, 0).value)} is not supported`)
+    return test(argument(values, 1), values[2] === undefined ? NOTHING : argument(values, 2))
+  },
+  '.map': (values) => evaluateEach(values, FUNCTIONS).map(({ result }) => result),
+  '.select': (values) => itemsThat(true, values),
+  '.reject': (values) => itemsThat(false, values),
+  '.key': (values) => toKey(argument(values, 0), values[1]),
+  '.ownKey': (values) => toKeyText(argument(values, 0)),
   '.json': (values) => toPythonJson(String(argument(values, 0).value)),
   '.percent': (values) => percent(argument(values, 0), argument(values, 1)),
   '.braces': (values) => formatBraces(toPythonText(argument(values, 0)), values.slice(1).map(toRuntimeValue)),
@@ -73,36 +97,37 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
     const [name, text, ...args] = values.map((value) => toRuntimeValue(value).value)
     return STRING_METHODS[String(name)]?.(String(text), ...args)
   },
+  '.raise'(values) {
+    throw new TemplateRefusal(toPythonText(argument(values, 0)))
+  },
   '.keys'(values) {
     const { type, value } = argument(values, 0)
     if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
-    return Array.from(value.keys(), String)
+    return Array.from(value.keys(), readKey)
   },
   '.characters': (values) => Array.from(String(argument(values, 0).value)),
 }
 
 const argument = (values: readonly unknown[], place: number): RuntimeValue => toRuntimeValue(values[place])
 
+const itemsThat = (pass: boolean, values: readonly unknown[]): unknown[] =>
+  evaluateEach(values, FUNCTIONS)
+    .filter(({ result }) => result === pass)
+    .map(({ item }) => item)
+
 function toText(value: RuntimeValue): string {
-  if (!TESTS['string']?.(value)) throw new Error(`a ${value.type} cannot be added to a string`)
+  if (!isString(value)) throw new Error(`a ${value.type} cannot be added to a string`)
   return toPythonText(value)
 }
 
-function itemsOf({ type, value }: RuntimeValue): RuntimeValue[] {
-  if (type === 'UndefinedValue') return []
-  if (Array.isArray(value)) return value.map(toRuntimeValue)
-  if (value instanceof Map || typeof value === 'string') {
-    return Array.from(value instanceof Map ? value.keys() : value, (item) => ({
-      type: 'StringValue',
-      value: item,
-    }))
-  }
-  throw new Error(`a ${type} has no items`)
-}
-
-/** Returns the keys sorted case-insensitively, ignoring the noncharacters that mark a caller's texts. */
-function sortedKeysOf({ type, value }: RuntimeValue): string[] {
+/**
+ * Returns the keys sorted: numbers by value, texts case-insensitively, ignoring the noncharacters that mark a caller's
+ * texts.
+ */
+function sortedKeysOf({ type, value }: RuntimeValue): (string | number)[] {
   if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
+  const numbers = Array.from(value.keys(), readKey).filter((key) => typeof key === 'number')
+  if (numbers.length > 0 && numbers.length === value.size) return numbers.sort((a, b) => a - b)
   const keys = Array.from(value.keys(), String)
   const places = new Map(keys.map((key) => [key, key.replaceAll(/\p{NChar}/gu, '').toLowerCase()]))
   const placeOf = (key: string) => places.get(key) ?? key
@@ -133,8 +158,14 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
  * Returns the key for a lookup. An undefined or composite key becomes `NO_KEY`, a key that no object has, so that the
  * lookup gives undefined; the Jinja library would throw.
  */
-function toKey({ value }: RuntimeValue): string | number {
+function toKey(key: RuntimeValue, owner: unknown): string | number {
+  const { value } = key
+  if (typeof value === 'number' && owner !== undefined && toRuntimeValue(owner).value instanceof Map) {
+    return toKeyText(key)
+  }
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }
+
+const NOTHING: RuntimeValue = { type: 'UndefinedValue', value: undefined }
 
 const NO_KEY = '\u{FFFFF}'

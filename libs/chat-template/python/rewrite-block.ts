@@ -1,4 +1,5 @@
 import { rewriteLoop } from './rewrite-loop.ts'
+import { ITEM } from './each-item.ts'
 import { STRING_METHODS } from './string-methods.ts'
 import { TESTS } from './jinja-tests.ts'
 import {
@@ -65,6 +66,8 @@ function replace(node: Node): Node {
       return replaceMethod(node)
     case 'MemberExpression':
       return replaceKey(node)
+    case 'ObjectLiteral':
+      return replaceKeys(node)
     default:
       return node
   }
@@ -88,6 +91,14 @@ function replaceOperator(node: Node): Node {
       return not(call('.in', sides))
     case '%':
       return call('.percent', sides)
+    case '<':
+      return call('.less', sides)
+    case '>':
+      return call('.less', sides.toReversed())
+    case '<=':
+      return not(call('.less', sides.toReversed()))
+    case '>=':
+      return not(call('.less', sides))
     default:
       return node
   }
@@ -142,6 +153,9 @@ function replaceFilter(node: Node): Node {
   if (TEXT_FILTERS.has(name)) return { ...node, operand: text }
   if (name === 'tojson') return call('.json', [node])
   if (name === 'format') return call('.percent', [text, { type: 'TupleLiteral', value: args }])
+  if (name === 'map' && nodesOf(args)[0]?.type === 'StringLiteral')
+    return replaceEach(operand, '.map', nodesOf(args))
+  if (name === 'select' || name === 'reject') return replaceEach(operand, `.${name}`, nodesOf(args))
   if (name === 'length' || name === 'count') return call('.length', [operand])
   if (name === 'join') return { ...node, operand: call('.texts', [operand]) }
   if (name === 'items')
@@ -151,6 +165,43 @@ function replaceFilter(node: Node): Node {
     : node
   if (name !== 'first' && name !== 'last' && name !== 'list') return some
   return ifText(operand, { ...node, operand: call('.characters', [operand]) }, some)
+}
+
+/**
+ * Replaces `map` with a filter, and `select` and `reject`, which the Jinja library lacks. The filter or the test becomes
+ * an expression of `ITEM`, which the function `name` evaluates for each item. A literal node holds the expression: the
+ * Jinja library evaluates every literal to its value.
+ */
+function replaceEach(
+  operand: unknown,
+  name: '.map' | '.select' | '.reject',
+  [first, ...args]: readonly Node[],
+): Node {
+  const isKeyword = (arg: Node) => arg.type === 'KeywordArgumentExpression'
+  const values = args.map((arg) => (isKeyword(arg) ? arg['value'] : arg))
+  const named = args.map((arg, place) => {
+    const value = identifier(`${ITEM}.${place}`)
+    return isKeyword(arg) ? { ...arg, value } : value
+  })
+  const item = identifier(ITEM)
+  const part = identifier(String(first?.['value']))
+  const expression =
+    name === '.map'
+      ? replaceFilter({
+          type: 'FilterExpression',
+          operand: item,
+          filter: args.length === 0 ? part : { type: 'CallExpression', callee: part, args: named },
+        })
+      : first === undefined
+        ? not(not(item))
+        : args.length === 0
+          ? replaceTest({ type: 'TestExpression', operand: item, negate: false, test: part })
+          : call('.test', [first, item, ...named])
+  return call(name, [
+    { ...literal(''), value: expression },
+    orElse(operand, list([]), { orFalse: true }),
+    ...values,
+  ])
 }
 
 function replaceTest(node: Node): Node {
@@ -169,6 +220,8 @@ function replaceTest(node: Node): Node {
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
   if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
+  if (isNode(callee) && callee['value'] === 'raise_exception' && Array.isArray(args))
+    return call('.raise', args)
   if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['computed'] === true) return node
   const name = isNode(callee['property']) ? callee['property']['value'] : null
   if (typeof name !== 'string' || !Array.isArray(args)) return node
@@ -186,7 +239,7 @@ function replaceMethod(node: Node): Node {
 const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
   type: 'Ternary',
   condition: call('.in', [key, object]),
-  trueExpr: { type: 'MemberExpression', object, property: key, computed: true },
+  trueExpr: { type: 'MemberExpression', object, property: toOwnKey(key), computed: true },
   falseExpr: otherwise,
 })
 
@@ -201,12 +254,25 @@ function replaceKey(node: Node): Node {
     const isMethod = DICTIONARY_METHODS.has(property['value'])
     return isMethod ? getOwn(object, property, identifier('.undefined')) : node
   }
-  const found = { ...node, property: call('.key', [property]) }
+  // Only a dictionary that has a name may have numbers as keys: other objects would have to be evaluated twice.
+  const isNamed = isNode(object) && (object.type === 'Identifier' || object.type === 'ObjectLiteral')
+  const owner = isNamed ? [object] : []
+  const found = { ...node, property: call('.key', [property, ...owner]) }
   // The result of `split` is never a string, so `ifText` is not needed. It is left out because `ifText` evaluates its
   // operand twice, and many templates call `split` on a part of the result of another `split`.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }
+
+/** A dictionary of the Jinja library has strings as keys only. */
+function replaceKeys(node: Node): Node {
+  if (!(node['value'] instanceof Map)) return node
+  return { ...node, value: new Map(Array.from(node['value'], ([key, value]) => [toOwnKey(key), value])) }
+}
+
+/** A key of a dictionary, which may be a number. */
+const toOwnKey = (key: unknown): unknown =>
+  isNode(key) && key.type === 'StringLiteral' ? key : call('.ownKey', [key])
 
 /** `split` returns a list, never a string. */
 function isSplit(part: unknown): boolean {

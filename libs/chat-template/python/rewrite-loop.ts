@@ -51,7 +51,8 @@ function throughKeys(loop: Node): Node {
     isNode(iterable) && isNode(iterable['filter']) && iterable['filter']['value'] === 'dictsort'
   if (!isSorted || key === undefined || value === undefined || others.length > 0) return loop
   const current = identifier('.current')
-  const found = { type: 'MemberExpression', object: iterable['operand'], property: current, computed: true }
+  const property = call('.ownKey', [current])
+  const found = { type: 'MemberExpression', object: iterable['operand'], property, computed: true }
   return {
     ...loop,
     loopvar: current,

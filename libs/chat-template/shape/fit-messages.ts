@@ -1,4 +1,5 @@
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
+import { pairResults } from './pair-results.ts'
 import type { TemplateShape } from './template-shape.ts'
 
 /**
@@ -23,14 +24,13 @@ type Result = Extract<ChatMessage, { role: 'tool' }>
 /**
  * Changes the messages of a conversation so that a template of this shape prints every text, name, argument and result
  * once. The order stays, except in these cases:
- * - Of the results behind a message with calls, the results that belong to none of its calls go last.
+ * - The results of a message's calls directly follow the message, in the order of its calls (`pairResults`).
  * - If the calls of a message are split into several messages, each of these is followed by its own result.
- * - If system messages are folded, a system message between a call and its results goes behind the results.
  *
  * Throws an UnprintableError if the template cannot print one of the messages.
  */
 export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
-  const folded = joinTextWithCall(foldSystems(messages, shape), shape)
+  const folded = joinTextWithCall(foldSystems(pairResults(messages), shape), shape)
   return joinNeighbours(splitCalls(folded, shape), shape)
 }
 
@@ -55,8 +55,7 @@ type Folded = ChatMessage & { readonly isFolded?: true }
  *
  * `foldLeading` handles the system messages at the start. For later system messages, `shape.laterSystem` decides:
  * - `kept`: they stay where they are.
- * - `folded`: they become a user message at the same place. If a user message follows directly, both become one. If
- *   they stand between a call and its results, their user message goes behind the results.
+ * - `folded`: they become a user message at the same place. If a user message follows directly, both become one.
  * - null: throws an UnprintableError.
  */
 function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Folded[] {
@@ -71,11 +70,7 @@ function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Fo
       else waiting.push(message.content)
       continue
     }
-    const before = out.at(-1)
-    const isAnswer =
-      message.role === 'tool' &&
-      (before?.role === 'tool' || (before?.role === 'assistant' && before.toolCalls.length > 0))
-    if (waiting.length > 0 && !isAnswer) {
+    if (waiting.length > 0) {
       out.push({ role: 'user', content: join(...waiting), isFolded: true })
       waiting = []
     }
@@ -175,13 +170,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
     throw new UnprintableError('several calls in a message')
   const { own, orphans } = pair(calls, results)
   const rest = orphans.map((result) => toOrphan(result, shape))
-  if (!isSplit) {
-    // The results keep the order in which the caller sent them.
-    const places = new Map(results.map((result, place) => [result, place]))
-    const placeOf = ({ result }: Pair) => (result === null ? results.length : (places.get(result) ?? 0))
-    const answers = own.toSorted((a, b) => placeOf(a) - placeOf(b))
-    return [...before, message, ...answers.flatMap((answered) => answer(answered, shape)), ...rest]
-  }
+  if (!isSplit) return [...before, message, ...own.flatMap((answered) => answer(answered, shape)), ...rest]
   const messages = own.flatMap((answered, place): FittedMessage[] => [
     { ...(place === 0 ? message : assistant('')), toolCalls: [answered.call] },
     ...answer(answered, shape),
@@ -214,19 +203,19 @@ function splitText(
 
 type Pair = { readonly call: ToolCall; readonly result: Result | null }
 
-/** Pairs each call with its result, by id and then by place. `orphans` are the results that are left without a call. */
+/** Pairs each call with its result. `orphans` are the results that belong to no call. */
 function pair(
   calls: readonly ToolCall[],
   results: readonly Result[],
-): { readonly own: Pair[]; readonly orphans: Result[] } {
-  const left = [...results]
-  const take = (index: number): Result | null => (index === -1 ? null : (left.splice(index, 1)[0] ?? null))
-  const byId = calls.map((call) => take(left.findIndex(({ toolCallId }) => toolCallId === call.id)))
-  const own = calls.map((call, place) => ({
-    call,
-    result: byId[place] ?? take(left.length === 0 ? -1 : 0),
-  }))
-  return { own, orphans: left }
+): { readonly own: Pair[]; readonly orphans: readonly Result[] } {
+  let taken = 0
+  const own = calls.map((call): Pair => {
+    const result = results[taken]
+    if (result?.toolCallId !== call.id) return { call, result: null }
+    taken += 1
+    return { call, result }
+  })
+  return { own, orphans: results.slice(taken) }
 }
 
 function answer({ call, result }: Pair, shape: TemplateShape): FittedMessage[] {

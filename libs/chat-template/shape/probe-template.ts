@@ -280,6 +280,10 @@ const QUESTIONS: readonly Question[] = [
         messages: [user(ASKED), oneCall, result(FIRST_ID, SUNNY), result(SECOND_ID, RAINY)],
         words: [ASKED, PARIS, SUNNY, RAINY],
       },
+      {
+        messages: [user(ASKED), oneCall, result(FIRST_ID, SUNNY), result(FIRST_ID, RAINY)],
+        words: [ASKED, PARIS, SUNNY, RAINY],
+      },
     ],
     answers: [{ orphanResult: 'kept' }, { orphanResult: 'folded' }],
     otherwise: { orphanResult: null },

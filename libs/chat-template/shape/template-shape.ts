@@ -15,7 +15,7 @@ export type TemplateShape = {
   readonly leadingSystems: 'kept' | 'joined' | 'folded' | null
   /**
    * A system message behind other messages. `folded`: it becomes a user message. If another user message follows
-   * directly, both become one. A folded system message between a call and its results goes behind the results.
+   * directly, both become one.
    */
   readonly laterSystem: 'kept' | 'folded' | null
   /**

@@ -5,7 +5,8 @@ export type AnswerTags = {
   readonly push: (text: string) => void
   /** Must be called where a tool call follows the text so far. */
   readonly interrupt: () => void
-  readonly finish: () => void
+  /** `isCut`: the output was cut off, so the beginning of a tag at its end is dropped. */
+  readonly finish: (isCut?: boolean) => void
 }
 
 /**
@@ -118,7 +119,8 @@ export function createAnswerTags(options: {
       }
       pending = ''
     },
-    finish() {
+    finish(isCut = false) {
+      if (isCut) buffered = ''
       const isMarkup = isClosed && buffered === ''
       if (!isMarkup && pending + buffered !== '') options.onText(pending + buffered)
       buffered = ''

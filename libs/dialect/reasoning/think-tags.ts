@@ -7,36 +7,37 @@ export type ReasoningParser = {
    * on after the tool call, until the close tag of the reasoning.
    */
   readonly interrupt: () => void
-  readonly finish: () => void
+  /** `isCut`: the output was cut off, so the beginning of a tag at its end is dropped. */
+  readonly finish: (isCut?: boolean) => void
   readonly isReasoning: () => boolean
 }
 
 export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
- * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
- * only at the very start of the output. There it is markup even if the template has opened the reasoning already,
- * because some models repeat the tag. A close tag ends open reasoning. If neither the template nor the output has
- * opened the reasoning, a close tag is markup only at the very start of the output. So an answer may mention tags. Line
- * breaks just inside the tags, after the close tag, and next to a call within the reasoning are dropped.
+ * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. Models repeat tags, and
+ * reason again behind a part of the answer. A tag is markup where a model that reasons writes one: at the start of the
+ * output, next to another tag, at the start of a line, or directly behind a word or the end of a sentence. Elsewhere in
+ * the answer it is text, so an answer may mention tags: behind a blank, in quotes, or in a block of code. Line breaks
+ * just inside the tags, after the close tag, and next to a call within the reasoning are dropped.
  *
  * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `start`
- *   So far the output has only blanks and perhaps the beginning of a tag.
- *   - The open tag: `reasoning`. The blanks before it are dropped.
- *   - The close tag: `answer`. The blanks before it are dropped.
- *   - Other text, or the end of the output: `reasoning` if the template has opened the reasoning, else `answer`.
+ *   Since the start of the output or the last tag there were only blanks, and perhaps the beginning of a tag.
+ *   - The open tag: `start`, and the reasoning is open. The blanks before it are dropped.
+ *   - The close tag: `start`, and the reasoning is not open. The blanks before it are dropped.
+ *   - Other text, or the end of the output: `reasoning` if the template or a tag has opened it, else `answer`.
  *   - A call, after the beginning of a tag: that beginning counts as other text.
  *   - A call, after blanks only: the blanks are dropped. Still `start`.
  *
  * `reasoning`
  *   Text is reasoning. Line breaks at its end are kept back, because they are dropped before the close tag and a call.
- *   - The close tag: `answer`.
+ *   - The close tag: `start`.
  *   - A call: `reasoning` goes on after it.
  *
  * `answer`
- *   All text up to the end belongs to the answer.
+ *   - A tag that is markup: `start`.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags
@@ -47,27 +48,26 @@ export function createThinkTags(options: {
   const { onReasoning, onText } = options
   const { open, close } = options.tags
   const ends = toMarkers([close])
+  const tags = toMarkers([open, close])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
+  let opened = options.startsInReasoning
   /** Text that may be the beginning of a tag. */
   let buffered = ''
   /** Blanks that are dropped if a tag follows; separate from `buffered`, so that a long run is not scanned again. */
   let blanks = ''
   /** True until the first character after a tag that is not a line break. */
   let afterTag = options.startsInReasoning
+  const lines = createLines()
 
   function pushStart(text: string): void {
     const all = buffered + text
     const rest = all.trimStart()
     buffered = ''
     blanks += all.slice(0, all.length - rest.length)
-    if (rest.startsWith(open)) {
-      state = 'reasoning'
-      afterTag = true
-      blanks = ''
-      pushReasoning(rest.slice(open.length))
-    } else if (rest.startsWith(close)) {
-      blanks = ''
-      endReasoning(rest.slice(close.length))
+    const tag = markerAt(rest, 0, tags)
+    if (tag !== null) {
+      meet(tag)
+      pushStart(rest.slice(tag.length))
     } else if (open.startsWith(rest) || close.startsWith(rest)) {
       buffered = rest
     } else {
@@ -75,11 +75,18 @@ export function createThinkTags(options: {
     }
   }
 
+  function meet(tag: string): void {
+    state = 'start'
+    opened = tag === open
+    afterTag = true
+    blanks = ''
+  }
+
   function leaveStart(rest: string): void {
     const text = blanks + rest
     blanks = ''
-    state = options.startsInReasoning ? 'reasoning' : 'answer'
-    if (state === 'reasoning') pushReasoning(text)
+    state = opened ? 'reasoning' : 'answer'
+    if (opened) pushReasoning(text)
     else pushAnswer(text)
   }
 
@@ -97,20 +104,13 @@ export function createThinkTags(options: {
       emitReasoning(blanks + all.slice(0, trimmed))
       blanks = ''
     }
-    const marker = at === -1 ? null : markerAt(all, at, ends)
-    if (marker === null) {
+    if (at === -1 || markerAt(all, at, ends) === null) {
       blanks += all.slice(trimmed, tag)
       buffered = all.slice(tag)
       return
     }
-    blanks = ''
-    endReasoning(all.slice(tag + close.length))
-  }
-
-  function endReasoning(rest: string): void {
-    state = 'answer'
-    afterTag = true
-    pushAnswer(rest)
+    meet(close)
+    pushStart(all.slice(tag + close.length))
   }
 
   function emitReasoning(text: string): void {
@@ -119,10 +119,42 @@ export function createThinkTags(options: {
   }
 
   function pushAnswer(text: string): void {
+    const all = buffered + text
+    buffered = ''
+    let from = 0
+    for (let at = findMarker(all, tags); at !== -1; at = findMarker(all, tags, at + 1)) {
+      emitAnswer(all.slice(from, at))
+      from = at
+      const tag = markerAt(all, at, tags)
+      if (tag === null) {
+        buffered = all.slice(at)
+        return
+      }
+      if (!lines.mayHaveTag()) continue
+      meet(tag)
+      pushStart(all.slice(at + tag.length))
+      return
+    }
+    emitAnswer(all.slice(from))
+  }
+
+  function emitAnswer(text: string): void {
     const rest = afterTag ? dropLeadingBreaks(text) : text
     if (rest === '') return
     afterTag = false
+    lines.note(rest)
     onText(rest)
+  }
+
+  /** Passes on the text that might have become a tag. */
+  function release(): void {
+    const rest = buffered
+    buffered = ''
+    if (state === 'start') state = opened ? 'reasoning' : 'answer'
+    const text = blanks + rest
+    blanks = ''
+    if (state === 'answer') emitAnswer(text)
+    else if (text !== '') emitReasoning(afterTag ? dropLeadingBreaks(text) : text)
   }
 
   return {
@@ -132,26 +164,15 @@ export function createThinkTags(options: {
       else pushStart(text)
     },
     interrupt() {
-      const rest = buffered
-      buffered = ''
-      if (rest === '') blanks = ''
-      else if (state === 'start') leaveStart(rest)
-      else emitReasoning(blanks + rest)
-      blanks = ''
+      if (buffered === '') blanks = ''
+      else release()
       afterTag = state !== 'answer'
     },
-    finish() {
-      if (state === 'start') {
-        const rest = buffered
-        buffered = ''
-        leaveStart(rest)
-      }
-      const text = blanks + buffered
-      blanks = ''
-      buffered = ''
-      if (text !== '') onReasoning(text)
+    finish(isCut = false) {
+      if (isCut) buffered = ''
+      release()
     },
-    isReasoning: () => state === 'reasoning' || (state === 'start' && options.startsInReasoning),
+    isReasoning: () => state === 'reasoning' || (state === 'start' && opened),
   }
 }
 
@@ -170,3 +191,28 @@ function isBreak(text: string, at: number): boolean {
   const unit = text.charCodeAt(at)
   return unit === 0x0a || unit === 0x0d
 }
+
+/** Follows the lines of an answer, and returns whether a tag at its end is markup. */
+function createLines() {
+  /** The first characters of the last line, without blanks at its beginning: enough to find a fence. */
+  let head = ''
+  let last = ''
+  let isFenced = false
+  return {
+    note(text: string): void {
+      last = text.slice(-1)
+      for (const [index, line] of text.split('\n').entries()) {
+        if (index > 0) {
+          if (head === FENCE) isFenced = !isFenced
+          head = ''
+        }
+        if (head.length < FENCE.length) head = (head + line).trimStart().slice(0, FENCE.length)
+      }
+    },
+    mayHaveTag: () => !isFenced && (head === '' || BEFORE_TAG.test(last)),
+  }
+}
+
+const FENCE = '```'
+/** A letter, a digit, or the end of a sentence. */
+const BEFORE_TAG = /[\p{L}\p{N}.!?:;,]/u

@@ -227,11 +227,11 @@ export function createHarmonyMessages(
         all = all.slice(at + marker.length)
       }
     },
-    finish() {
+    finish(isCut = false) {
       // The beginning of a marker is not part of the arguments.
-      if (state !== 'body' || kind !== 'call') addText(buffered)
+      if (!isCut && (state !== 'body' || kind !== 'call')) addText(buffered)
       buffered = ''
-      if (state === 'start' && role !== '') beginText(role)
+      if (!isCut && state === 'start' && role !== '') beginText(role)
       if (state === 'body' && kind === 'call' && first !== '') endArguments()
     },
     isReasoning: () => state === 'body' && kind === 'reasoning',

@@ -36,7 +36,7 @@ export type TextSyntax = {
 
 /**
  * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer that
- * consists of calls has no text. If no call follows an opener, the opener and the blanks around it become text. A
+ * consists of calls has no text. If no call follows an opener, the opener and the blanks around it become text, unless the output was cut off. A
  * control token never becomes text. `single`: the first call ends the output.
  *
  * These are the states. Each item of a state says what comes in the output, and which state is next.
@@ -89,6 +89,8 @@ export function createTextWithCalls(
   let mark: string | null = null
   let started = 0
   let hasText = false
+  /** True if the output was cut off: then text that may have become a call is not text of the answer. */
+  let isCut = false
   /** True if nothing but markup has come since the last call. */
   let afterCall = false
 
@@ -204,7 +206,9 @@ export function createTextWithCalls(
         sink.onStart(name)
       },
       onArguments: sink.onArguments,
-      onNoCall: (raw) => pushPlain((isOpener ? opener : '') + raw),
+      onNoCall(raw) {
+        if (!isCut) pushPlain((isOpener ? opener : '') + raw)
+      },
     })
   }
 
@@ -235,9 +239,12 @@ export function createTextWithCalls(
         }
       }
     },
-    finish() {
+    finish(cut = false) {
+      isCut = cut
       call?.finish()
       call = null
+      if (cut) buffered = ''
+      if (cut && pending.trim() !== '') pending = ''
       if (buffered !== '' || started === 0) emitText(buffered)
       buffered = ''
       pending = ''

@@ -1,7 +1,8 @@
 /** A parser of tool calls; the same interface for every format. */
 export type ToolCallParser = {
   readonly push: (text: string) => void
-  readonly finish: () => void
+  /** `isCut`: the output was cut off, so at its end the markup of a call that has not started is dropped. */
+  readonly finish: (isCut?: boolean) => void
   /** Returns true once the only call is over, if the output may have only one call. Later text is not read. */
   readonly isOver: () => boolean
   /** Returns whether the text so far ends within a call. */

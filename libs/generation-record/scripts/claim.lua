@@ -195,7 +195,8 @@ for _ = 1, SWEPT_AT_MOST do
   end
   if waits then
     local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
-    end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+    leave_orphan(id, record.epoch, record.gateway, by, timing)
+    end_generation(id, record.epoch, 'fault', { 0, 0, 0 })
   end
   charge_used(account, 0, weight, tonumber(cost), 0)
 end

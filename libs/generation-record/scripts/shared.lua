@@ -15,13 +15,14 @@
 --   virtual           string  the tag up to which the model has served: the highest tag that was claimed, without the claims
 --                             by offer that were ahead of a waiting generation (`claim.lua`)
 --   finish            zset    account → the tag at which the account has used its share
+--   orphans           list    what a worker ended for a dead gateway: `name=value` lines, for billing (`observe.lua`)
 -- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be
 -- removed without its record.
 -- Values stay below 64 bytes, so that Redis stores a record compactly.
 --
 -- Costs are whole tokens. A tag is tokens divided by weight. Tags only grow, but a double needs no new start: at a
 -- million tokens per second and model it counts single tokens for 285 years.
-local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG = 64, 60000, 1
+local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG, ORPHANS_AT_MOST, ORPHAN_MS = 64, 60000, 1, 10000, 3600000
 local call, prefix = redis.call, ARGV[1]
 local needs_key, expiry_key, sums_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-sums'
 local virtual_key, finish_key = prefix .. 'virtual', prefix .. 'finish'
@@ -122,7 +123,7 @@ local function sweep(now)
   end
 end
 
--- Appends the settlement's entry for billing. A choice after the first of a request, whose id has a '+'
+-- Appends a gateway's settlement for billing, which decides by the proof in the receipt what it is worth. A choice after the first of a request, whose id has a '+'
 -- (`libs/contracts/choices.ts`), has no hold of its own, so it has no entry: the entry of the first choice is for the whole
 -- request.
 local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
@@ -138,12 +139,23 @@ local function append_settlement(id, epoch, outcome, usage, by, receipt, tracepa
   call('XADD', prefix .. 'settlements', '*', unpack(entry))
 end
 
--- Marks the record as settled, for late calls, and appends the entry. An unknown generation gets a settled record as
--- well. The job, the large request and the ids are deleted.
-local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent, timing)
+-- Leaves word that a generation has ended because its gateway is dead, so that billing ends the hold. The receipt is in
+-- the job, and proves that the hold belongs to that gateway. Without a receipt the hold ends at its deadline.
+local function leave_orphan(id, epoch, gateway, by, timing)
+  local receipt = string.match(call('GET', prefix .. 'j:' .. id) or '', '"receipt":"([%w_.-]+)"')
+  if not receipt or string.find(id, '+', 1, true) then return end
+  local lines = { 'id=' .. id, 'epoch=' .. epoch, 'outcome=fault', 'promptTokens=0', 'cachedTokens=0',
+    'completionTokens=0', 'by=' .. by, 'orphanOf=' .. gateway, 'receipt=' .. receipt, timing ~= '' and 'timing=' .. timing }
+  call('RPUSH', prefix .. 'orphans', table.concat(lines, '\n', 1, timing ~= '' and 10 or 9))
+  call('LTRIM', prefix .. 'orphans', integer(-ORPHANS_AT_MOST), '-1')
+  call('PEXPIRE', prefix .. 'orphans', integer(ORPHAN_MS))
+end
+
+-- Marks the record as settled, for late calls. An unknown generation gets a settled record as well. The job, the large
+-- request and the ids are deleted.
+local function end_generation(id, epoch, outcome, usage)
   local record_key = prefix .. 'g:' .. id
   call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))
   call('PEXPIRE', record_key, SETTLED_MS)
   call('DEL', prefix .. 'j:' .. id, prefix .. 'p:' .. id, prefix .. 'i:' .. id)
-  append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
 end

@@ -4,9 +4,10 @@ import fs from 'node:fs'
 import { registerHooks, syncBuiltinESMExports } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MUTANT_VARIABLE, MUTANTS, readMutated } from './mutants.ts'
+import { PAY_MUTANTS } from './pay-mutants.ts'
 
 const name = process.env[MUTANT_VARIABLE]
-const mutant = MUTANTS.find((each) => each.name === name)
+const mutant = [...MUTANTS, ...PAY_MUTANTS].find((each) => each.name === name)
 if (mutant === undefined) throw new Error(`there is no mutant ${name}`)
 const sources = readMutated(mutant)
 

@@ -202,7 +202,7 @@ export const MUTANTS: readonly Mutant[] = [
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Returns the changed sources by path. Throws unless each `from` occurs exactly once. */
-export function readMutated({ name, edits }: Mutant): Map<string, string> {
+export function readMutated({ name, edits }: Pick<Mutant, 'name' | 'edits'>): Map<string, string> {
   const sources = new Map<string, string>()
   for (const { file, from, to } of edits) {
     const path = `${ROOT}${file}`

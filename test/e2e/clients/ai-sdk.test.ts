@@ -264,3 +264,29 @@ test('embeds one text and many, in order', async ({ access }) => {
     expect(new Set(embeddings.map(String)).size).toBe(3)
   }
 })
+
+test('keeps its reasoning in a tool loop of Responses, without stored responses', async ({ access }) => {
+  const { text } = await generateText({
+    model: openai(access)('demo-reasoning'),
+    prompt: 'The weather, please',
+    tools: { weather: tool({ inputSchema: z.object({}), execute: () => 'sunny' }) },
+    stopWhen: isStepCount(2),
+    providerOptions: { openai: { store: false, include: ['reasoning.encrypted_content'] } },
+  })
+  expect(text).toContain('sunny')
+  const encrypted = expect.stringMatching(/^mrr1\./)
+  expect(access.exchanges).toMatchObject([
+    {},
+    {
+      body: {
+        input: [
+          { role: 'user' },
+          { type: 'reasoning', encrypted_content: encrypted },
+          { type: 'function_call' },
+          { type: 'function_call_output' },
+        ],
+      },
+      status: 200,
+    },
+  ])
+})

@@ -9,11 +9,11 @@ import { uuidV7 } from '../../support/uuid-v7.ts'
 import {
   ADMIN_TOKEN,
   openBillingDatabase,
-  receipts,
   reserveCall,
   settlement,
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
+import { readReceipt } from '../billing/support/proven.ts'
 import { millrace, spawnMillrace, type Ended } from './millrace.ts'
 
 // A year of data in 13 months; 6 months are archived. The tests build on each other and run in this order.
@@ -242,7 +242,7 @@ describe('of an archived request', () => {
     expect(early.receipt).not.toBeNull()
     const before = await balances()
     const entry = settlement(early.id, { receipt: early.receipt ?? '' })
-    expect(receipts.verify(early.receipt ?? '', early.id)).not.toBeNull()
+    expect(readReceipt(early.receipt ?? '', early.id)).not.toBeNull()
     expect(await database.money.settle([entry])).toMatchObject([{ result: 'unknown', chargedNano: 0n }])
     expect(await balances()).toEqual(before)
     await database.expectReconciled()

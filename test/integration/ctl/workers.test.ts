@@ -58,7 +58,7 @@ async function startWorker(
           isHealthy: () => true,
           totals: () => totals,
           kv: () => ({ used: null, capacity: null }),
-          engine: () => ({ version: null, waiting: null }),
+          engine: () => ({ version: '0.32.0 python', waiting: null }),
         },
       },
       ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
@@ -94,6 +94,7 @@ async function startWorker(
   await subscribeControl({
     subscriber,
     worker: id,
+    isHeld: async () => await Promise.resolve(true),
     onStop: ignore,
     onResend: ignore,
     onAsk: ignore,
@@ -126,10 +127,10 @@ test('the workers on the bus are listed with their phases, also engines that loa
     code: 0,
     stderr: '',
     stdout: [
-      'name    id        model  node            phase    running  slots',
-      'node-1  worker-a  demo   host-of-node-1  ready          3      8',
-      'node-1  worker-a  large  host-of-node-1  loading        0      0',
-      'node-2  worker-b  demo   -               ready          3      8',
+      'name    id        model  node            engine         phase    running  slots',
+      'node-1  worker-a  demo   host-of-node-1  0.32.0 python  ready          3      8',
+      'node-1  worker-a  large  host-of-node-1  -              loading        0      0',
+      'node-2  worker-b  demo   -               -              ready          3      8',
       '',
     ].join('\n'),
   })
@@ -163,7 +164,11 @@ test('an operator does not end the cordon of a scaler, and is shown it', async (
   await startWorker('worker-a')
   const redis = new Redis(server.url)
   onTestFinished(() => redis.disconnect())
-  await sendCordon(redis, 'worker-a', { term: 4, forMs: 60_000 })
+  await sendCordon(redis, 'worker-a', {
+    term: 4,
+    forMs: 60_000,
+    lease: { scaler: 'main', holder: '4 secret' },
+  })
   expect(await workers('uncordon', 'worker-a')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^demo +cordoned by a scaler$/m),

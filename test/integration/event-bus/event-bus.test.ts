@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
-import { gatewayChannel, workerChannel } from '#libs/event-bus/channels.ts'
+import { gatewayChannel, ordersChannel, workerChannel } from '#libs/event-bus/channels.ts'
 import type { FrameEntry } from '#libs/event-bus/frame.ts'
 import { createEventPublisher, type EventPublisher } from '#libs/event-bus/publish-events.ts'
 import type { InboxEvent, StreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -51,6 +51,7 @@ async function join(url: string) {
   await subscribeControl({
     subscriber: connect(url),
     worker,
+    isHeld: async () => await Promise.resolve(true),
     onStop: () => {},
     onResend: (from, number) => publisher.resend(from, number),
     onAsk: () => {},
@@ -239,6 +240,7 @@ test('control messages reach only their worker; unknown fields and unknown messa
   await subscribeControl({
     subscriber: connect(sharedRedis()),
     worker,
+    isHeld: async ({ scaler, holder }) => await Promise.resolve(`${scaler} ${holder}` === 'main 3 secret'),
     onStop: note('stop'),
     onResend: note('resend'),
     onAsk: note('ask'),
@@ -263,6 +265,13 @@ test('control messages reach only their worker; unknown fields and unknown messa
   await publish('rubbish')
   await publish('{"type":"of-another-release"}')
   await publish('{"type":"resend","gateway":"gateway-2","from":3,"new":true}')
+  // Orders on the channel of gateways, and a gateway's message on the channel of scalers.
+  await publish('{"type":"drain"}')
+  await publish('{"type":"cordon","term":null,"forMs":null}')
+  await publish('{"type":"cordon","term":3,"forMs":5,"lease":{"scaler":"main","holder":"3 secret"}}')
+  await redis.publish(ordersChannel('scaler', worker), '{"type":"drain"}')
+  await redis.publish(ordersChannel('operator', worker), '{"type":"resend","gateway":"gateway-3","from":1}')
+  const lease = { scaler: 'main', holder: '3 secret' }
   const sent = [
     await control.stop(worker, [{ stream: 4, epoch: 1 }]),
     await control.resend(worker, 7),
@@ -272,12 +281,17 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await control.hold(worker, { stream: 4, epoch: 2, amountNano: '9223372036854775807', isFinal: true }),
     await control.count(worker, { id: 'a count', account: 'a', bytes: 2 }),
     await sendDrain(redis, worker),
+    await sendCordon(redis, worker, { term: 3, forMs: 10_000, lease }),
+    // Orders of scalers that do not lead.
     await sendCordon(redis, worker, { term: 3, forMs: 10_000 }),
+    await sendCordon(redis, worker, { term: 4, forMs: 10_000, lease }),
+    await sendCordon(redis, worker, { term: 3, forMs: 10_000, lease: { ...lease, scaler: 'other' } }),
+    await sendUncordon(redis, worker, { term: 2, lease: { scaler: 'main', holder: '2 secret' } }),
     await sendCordon(redis, worker, { term: null, forMs: null }),
     // A scaler's cordon must have an end and an operator's cordon must not; others are ignored.
     await sendCordon(redis, worker, { term: 4, forMs: null }),
     await sendCordon(redis, worker, { term: null, forMs: 10_000 }),
-    await sendUncordon(redis, worker, 3),
+    await sendUncordon(redis, worker, { term: 3, lease }),
   ]
   expect(sent).not.toContain(false)
   await expect

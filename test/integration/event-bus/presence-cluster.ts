@@ -97,8 +97,8 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
     return {
       id,
       beat: async () => await hand.publish(heartbeatChannel(kind), JSON.stringify(heartbeatOf(id, kind))),
-      live: async (ttlMs = TTL_MS) => await store.set(livenessKey(id), 1, 'PX', ttlMs),
-      dropKey: async () => await store.del(livenessKey(id)),
+      live: async (ttlMs = TTL_MS) => await store.set(livenessKey(kind, id), 1, 'PX', ttlMs),
+      dropKey: async () => await store.del(livenessKey(kind, id)),
     }
   }
   return { queue, bus, connect, join, byHand }

@@ -147,7 +147,7 @@ test.concurrent('a full queue Redis kills no process: keys are still written', a
   await store.config('SET', 'maxmemory', '1')
   await expect(store.set('anything', 1)).rejects.toThrow('OOM')
   await member.beats(LONG)
-  expect(await store.exists(livenessKey(member.id), livenessKey(worker.id))).toBe(2)
+  expect(await store.exists(livenessKey('gateway', member.id), livenessKey('worker', worker.id))).toBe(2)
   expect([...member.deaths, ...worker.deaths]).toEqual([])
 })
 
@@ -160,7 +160,7 @@ test.concurrent('a queue Redis that restarts empty kills no process', async ({ e
   await worker.beats(LONG)
   await queue.start()
   const store = connect(queue)
-  await expect.poll(async () => await store.exists(livenessKey(worker.id))).toBe(1)
+  await expect.poll(async () => await store.exists(livenessKey('worker', worker.id))).toBe(1)
   await worker.beats(LONG)
   expect([...gateway.deaths, ...worker.deaths]).toEqual([])
 })
@@ -196,7 +196,7 @@ test.concurrent('after either Redis was away, a silent process without a key get
   await member.beats(LONG)
   await queue.start()
   const store = connect(queue)
-  await expect.poll(async () => await store.exists(livenessKey(member.id))).toBe(1)
+  await expect.poll(async () => await store.exists(livenessKey('worker', member.id))).toBe(1)
   await member.beats(2)
   await gateway.live(60_000)
   await member.beats(LONG)
@@ -298,9 +298,9 @@ test.concurrent('leaving deletes the liveness key at once', async ({ expect, onT
   const { queue, connect, join } = await createCluster(onTestFinished)
   const member = await join('gateway')
   const store = connect(queue)
-  expect(await store.pttl(livenessKey(member.id))).toBeGreaterThan(TTL_MS)
+  expect(await store.pttl(livenessKey('gateway', member.id))).toBeGreaterThan(TTL_MS)
   await member.presence.stop()
-  expect(await store.exists(livenessKey(member.id))).toBe(0)
+  expect(await store.exists(livenessKey('gateway', member.id))).toBe(0)
 })
 
 // This test does not run beside others, because it blocks the event loop.

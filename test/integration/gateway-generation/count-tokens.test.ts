@@ -52,6 +52,7 @@ beforeAll(async () => {
   await subscribeControl({
     subscriber: openBus(),
     worker,
+    isHeld: async () => await Promise.resolve(true),
     onStop: ignore,
     onResend: ignore,
     onAsk: ignore,

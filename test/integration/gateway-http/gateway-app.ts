@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { pino } from 'pino'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { onTestFinished } from 'vitest'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -190,6 +190,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     askAccount: own.askAccount,
     prepareOnThread,
     takesOffers: () => true,
+    reasoningSecrets: ['only-for-tests-of-the-interface-secret'],
     newId: randomUUIDv7,
     nowMs: () => performance.now(),
     wallClockMs: Date.now,

@@ -31,6 +31,21 @@ describe('the key', () => {
   })
 })
 
+it('answers an unknown path of this interface with Anthropic’s error', async () => {
+  const { post } = await serve()
+  for (const [path, headers] of [
+    ['/messages/batches', {}],
+    ['/files', { 'anthropic-version': '2023-06-01' }],
+  ] as const) {
+    const response = await post(path, {}, headers)
+    expect(response.headers.get('request-id')).toMatch(/./)
+    expect([response.status, await response.json()]).toMatchObject([
+      404,
+      { type: 'error', error: { type: 'not_found_error', message: expect.stringContaining(path) } },
+    ])
+  }
+})
+
 it('refuses with Anthropic’s error, which has our code and the field', async () => {
   const { post } = await serve()
   const response = await post('/messages', {

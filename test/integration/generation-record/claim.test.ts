@@ -1,6 +1,7 @@
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 import { idsKey, jobKey, modelPrefix, promptKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
 import { generationClaim, generationJob } from '../../support/generation-job.ts'
 import {
@@ -14,7 +15,9 @@ import {
   lifted,
   claimed,
   largeRequest,
+  orphans,
   settlements,
+  withReceipt,
 } from './record-under-test.ts'
 
 useRecord()
@@ -139,14 +142,15 @@ test('a generation whose deadline has passed is still handed out', async () => {
 
 test('generations of buried gateways are settled at 0 as they are met, however many', async () => {
   const model = `model-${randomUUID()}`
-  const orphans = Array.from({ length: 150 }, () => generationJob({ model, gateway: 'gateway-dead' }))
-  for (const orphan of orphans) await lift(orphan)
+  const ended = Array.from({ length: 150 }, () => generationJob({ model, gateway: 'gateway-dead' }))
+  for (const orphan of ended) await lift(withReceipt(orphan))
   const living = generationJob({ model, gateway: 'gateway-alive' })
   await lift(living)
   expect(await claim(living, { buried: ['gateway-other', 'gateway-dead'] })).toMatchObject({ id: living.id })
 
-  expect(await settlements(model)).toEqual(
-    orphans.map(({ id }) => ({
+  expect(await settlements(model)).toEqual([])
+  expect(await orphans(model)).toEqual(
+    ended.map(({ id }) => ({
       id,
       epoch: 1,
       outcome: 'fault',
@@ -154,10 +158,12 @@ test('generations of buried gateways are settled at 0 as they are met, however m
       cachedTokens: 0,
       completionTokens: 0,
       by: 'self-1',
+      orphanOf: 'gateway-dead',
+      receipt: toOrphanReceipt('payload.bWFj', 'gateway-dead'),
       timing: { ...decodeTiming(''), waitedMs: expect.any(Number) },
     })),
   )
-  expect(await lift(orphans[0] ?? living)).toEqual({ status: 'settled' })
+  expect(await lift(ended[0] ?? living)).toEqual({ status: 'settled' })
 })
 
 test('a job that cannot be parsed is handed out with what the worker needs to decline it', async () => {

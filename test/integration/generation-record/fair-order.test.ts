@@ -50,6 +50,16 @@ async function end(model: string, id: string, [promptTokens, completionTokens]: 
   return await record.settle(model, settlement, { role: 'gateway' })
 }
 
+test('a settlement may cost more than its tokens', async () => {
+  const model = newModel()
+  await arrive(model, 'account', { cost: 10 })
+  const id = (await claimId(model)) ?? ''
+  const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 30 }
+  const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
+  await record.settle(model, settlement, { role: 'gateway', extraCost: 250 })
+  expect((await arrive(model, 'account', { cost: 10 })).lift).toMatchObject({ tag: 1 + 300 })
+})
+
 test('a settlement replaces the expected cost by the used tokens, once', async () => {
   const model = newModel()
   await arrive(model, 'account', { cost: 100, weight: 2 })

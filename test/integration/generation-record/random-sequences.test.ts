@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
+import type { Settlement } from '#libs/contracts/settlement.ts'
 import type { Claim, Claiming, Settler } from '#libs/generation-record/generation-record.ts'
 import {
   ALL_ACCOUNTS,
   finishKey,
   modelPrefix,
   needsKey,
-  settlementStreamKey,
   virtualTimeKey,
   waitingSumsKey,
   waitingExpiryKey,
@@ -14,7 +14,7 @@ import { encodeNeeds } from '#libs/generation-record/needs.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { createRecordModel, type ModelClaim, type ModelLift } from '../../support/record-model.ts'
 import { createRandom } from '../../support/random.ts'
-import { record, redis, useRecord } from './record-under-test.ts'
+import { orphans, record, redis, settlements, useRecord, withReceipt } from './record-under-test.ts'
 
 const SEQUENCES = 1_000
 /** The rounds of a sequence. After each round, the counters are compared as well. */
@@ -72,7 +72,7 @@ async function runSequence(seed: number, seen: Map<string, number>) {
   const model = `random-${process.pid}-${seed}`
   const expected = createRecordModel()
   const jobs = Array.from({ length: 5 }, (_, index) =>
-    generationJob({ model, id: `${seed}-${index}`, gateway: pick(GATEWAYS) }),
+    withReceipt(generationJob({ model, id: `${seed}-${index}`, gateway: pick(GATEWAYS) })),
   )
   const tags = new Map<string, number>()
   const claims: Claiming[] = []
@@ -153,6 +153,7 @@ async function runSequence(seed: number, seen: Map<string, number>) {
     }
     expect(await readCounters(model)).toEqual(toCounters(expected))
     expect(await readSettlements(model)).toEqual(expected.settlements)
+    expect((await orphans(model)).map(toModelSettlement)).toEqual(expected.orphans)
     const counters = [needsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
     const sets = NEEDS.map((needs) => `${modelPrefix(model)}waiting:${encodeNeeds(needs)}`)
     expect(await redis.exists(...counters, ...sets)).toBe(0)
@@ -212,13 +213,10 @@ function toCounters(expected: ReturnType<typeof createRecordModel>) {
   }
 }
 
-async function readSettlements(model: string) {
-  const entries = await redis.xrange(settlementStreamKey(model), '-', '+')
-  return entries.map(([, fields]) => {
-    const of = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
-    const tokens = Number(of('promptTokens')) + Number(of('completionTokens'))
-    return { id: of('id'), epoch: Number(of('epoch')), outcome: of('outcome'), tokens }
-  })
+const readSettlements = async (model: string) => (await settlements(model)).map(toModelSettlement)
+
+function toModelSettlement({ id, epoch, outcome, promptTokens, completionTokens }: Settlement) {
+  return { id, epoch, outcome, tokens: promptTokens + completionTokens }
 }
 
 function raise(): never {

@@ -12,7 +12,7 @@ import {
   type Lifting,
   type Place,
 } from '#libs/generation-record/generation-record.ts'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { orphansKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
@@ -70,6 +70,24 @@ export async function settlements(model: string): Promise<Settlement[]> {
     return Settlement.parse(Object.fromEntries(pairs))
   })
 }
+
+/** Returns what workers left for billing about generations whose gateways are dead. */
+export async function orphans(model: string): Promise<Settlement[]> {
+  const texts = await redis.lrange(orphansKey(model), 0, -1)
+  return texts.map((text) => {
+    const pairs = text.split('\n').map((line): [string, string] => {
+      const at = line.indexOf('=')
+      return [line.slice(0, at), line.slice(at + 1)]
+    })
+    return Settlement.parse(Object.fromEntries(pairs))
+  })
+}
+
+/** Gives the job a receipt, without which nothing is left about an orphan. */
+export const withReceipt = (job: ChatJob): ChatJob => ({
+  ...job,
+  hold: { ...job.hold, receipt: 'payload.bWFj' },
+})
 
 const NEVER_RAN = { outcome: 'never-ran', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
 

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { toChoiceId } from '#libs/contracts/choices.ts'
+import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
@@ -20,6 +21,8 @@ import {
   claimed,
   largeRequest,
   settlements,
+  orphans,
+  withReceipt,
 } from './record-under-test.ts'
 
 useRecord()
@@ -31,17 +34,16 @@ test('a gateway settles a running generation once, and learns which worker to st
   expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'recorded', ...answer })
   const other = { ...settlement, completionTokens: 99 }
   expect(await record.settle(job.model, other, GATEWAY)).toEqual({ status: 'settled', ...answer })
-  expect(await settlements(job.model)).toEqual([{ ...settlement, by: 'self-1' }])
+  expect(await redis.hget(recordKey(job.model, job.id), 'usage')).toBe('7 0 3')
 })
 
-test('an entry that may be lost is appended again, with the numbers of the first settlement', async () => {
+test('every settlement of a gateway reaches billing, whatever somebody has written into the record', async () => {
   const job = await claimed({ worker: 'worker-2' })
-  const settlement = { ...settlementOf(job), promptTokens: 12, cachedTokens: 4, completionTokens: 7 }
-  await record.settle(job.model, settlement, GATEWAY)
-  const other = { ...settlement, outcome: 'fault', completionTokens: 99 } as const
-  expect(await record.settle(job.model, other, { ...GATEWAY, again: true })).toMatchObject({
-    status: 'settled',
-  })
+  const settlement = settlementOf(job)
+  await redis.hset(recordKey(job.model, job.id), { settled: 'completed', usage: '7 0 3', epoch: 99 })
+  expect(await record.settle(job.model, settlement, GATEWAY)).toMatchObject({ status: 'settled' })
+  await redis.hdel(recordKey(job.model, job.id), 'settled')
+  expect(await record.settle(job.model, settlement, GATEWAY)).toMatchObject({ status: 'stale' })
   const entry = { ...settlement, by: 'self-1' }
   expect(await settlements(job.model)).toEqual([entry, entry])
 })
@@ -51,7 +53,7 @@ test('only the first choice of a request appends an entry', async () => {
   const second = generationJob({ id: toChoiceId(first.id, 1), model: first.model })
   await lift(second)
   expect(await record.settle(first.model, settlementOf(second), GATEWAY)).toMatchObject({ waited: true })
-  await record.settle(first.model, settlementOf(second), { ...GATEWAY, again: true })
+  await record.settle(first.model, settlementOf(second), GATEWAY)
   expect(await settlements(first.model)).toEqual([])
   await record.settle(first.model, settlementOf(first), GATEWAY)
   expect(await settlements(first.model)).toEqual([{ ...settlementOf(first), by: 'self-1' }])
@@ -90,14 +92,14 @@ test('a settlement of an epoch before the record’s is stale', async () => {
   await lift(job, { epoch: 2, tag: 1 })
   const stale = { status: 'stale', worker: null, waited: false }
   expect(await record.settle(job.model, settlementOf(job), GATEWAY)).toEqual(stale)
-  expect(await settlements(job.model)).toEqual([])
   expect(await claim(job)).toMatchObject({ epoch: 2 })
 })
 
 test('a worker settles only what it has claimed, in the epoch in which it claimed it', async () => {
   const stale = { status: 'stale', worker: null, waited: false }
   const own = { role: 'worker', worker: 'worker-1' } as const
-  const job = await lifted()
+  const job = withReceipt(generationJob())
+  await lift(job)
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
   await claim(job)
   expect(await record.settle(job.model, settlementOf(job, 2), own)).toEqual(stale)
@@ -106,8 +108,15 @@ test('a worker settles only what it has claimed, in the epoch in which it claime
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
   await claim(job)
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
-  expect(await settlements(job.model)).toEqual([])
+  expect(await orphans(job.model)).toEqual([])
   expect(await record.settle(job.model, settlementOf(job, 2), own)).toMatchObject({ status: 'recorded' })
+  // Whatever the worker says, billing gets a settlement free of charge, with no proof but that of the job.
+  const free = { outcome: 'fault', promptTokens: 0, cachedTokens: 0, completionTokens: 0, by: 'self-1' }
+  const receipt = toOrphanReceipt(job.hold.receipt, 'gateway-1')
+  expect(await orphans(job.model)).toEqual([
+    { id: job.id, epoch: 2, ...free, orphanOf: 'gateway-1', receipt },
+  ])
+  expect(await settlements(job.model)).toEqual([])
   expect(await record.settle(job.model, settlementOf(generationJob()), own)).toEqual(stale)
 })
 

@@ -11,6 +11,7 @@ import {
   settlement,
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
+import { proven } from '../billing/support/proven.ts'
 import { startReplica } from '../billing/support/settlement-replica.ts'
 import { startLoad } from './generations-under-load.ts'
 
@@ -73,7 +74,7 @@ async function killUnderLoad(
     const call = reserveCall(account.keyId, { model })
     // On a starved machine billing may get no session in time. A caller then asks again.
     await untilAnswered(async () => await database.money.reserve([call]), PAUSES)
-    await load.run(model, settlement(call.reservationId))
+    await load.run(model, proven(settlement(call.reservationId)))
   }
   async function beginMany(count: number) {
     for (let begun = 0; begun < count; begun += 1) {

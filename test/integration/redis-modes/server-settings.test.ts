@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { createMetrics } from '#apps/billing/metrics.ts'

@@ -26,8 +26,8 @@ test('a gateway that starts before Redis waits for it, unready, and goes on when
     signal: giveUp.signal,
   })
   const reason = async () => await (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).text()
-  // There is at most one log line per second.
-  await expect.poll(() => readFileSync(logFile, 'utf8').split('redis connection failed').length, WAIT).toBe(3)
+  const failures = () => readFileSync(logFile, 'utf8').split('redis connection failed').length - 1
+  await expect.poll(failures, WAIT).toBeGreaterThan(1)
   expect(await reason()).toBe('waiting for the queue Redis\n')
   const metrics = async () => await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
   expect(await metrics()).toContain('millrace_redis_up{role="queue"} 0')

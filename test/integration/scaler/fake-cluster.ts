@@ -164,6 +164,7 @@ async function startFakeWorker(
     subscriber,
     worker: id,
     log,
+    isHeld: async () => await Promise.resolve(true),
     onStop() {},
     onResend() {},
     onAsk() {},

@@ -51,6 +51,7 @@ beforeAll(async () => {
   })
   closers.push(bus.presence.stop)
   await bus.subscribe({
+    isHeld: async () => await Promise.resolve(true),
     onStop: () => {},
     onResend,
     onAsk: () => {},

@@ -124,6 +124,7 @@ async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
     pool,
     receipts: createReceipts(['a-receipt-secret-of-32-characters']),
     holdGraceMs: 1_000,
+    freeTokensPerHour: 100_000,
     nowMs: () => nowMs,
   })
   const { rows } = await pool.query<{ run_id: string; last_ms: bigint; last_seq: bigint; model: string }>(

@@ -4,7 +4,7 @@ import type { Random } from '#test/chaos/random.ts'
 /** A conversation that a caller may send, and the words that its prompt must contain. */
 export type RandomConversation = {
   readonly messages: readonly ChatMessage[]
-  /** Words in the order of the messages. Each word occurs only once. */
+  /** Words in the order of the messages, results in the order of their calls. Each word occurs only once. */
   readonly words: readonly string[]
   /** Words of the instructions before all other messages. */
   readonly leading: readonly string[]
@@ -20,7 +20,9 @@ export type RandomConversation = {
  * - two user messages in a row
  * - an assistant's message before the first user message
  * - answers with text, reasoning, calls, or text and calls
- * - calls with cut arguments, results without a call, and calls without a result
+ * - calls with cut arguments, results without a call, second results of a call, and calls without a result
+ * - results in another order than their calls, before their calls, and with other messages between them
+ * - calls and their results without ids, or with the same id
  */
 export function drawConversation({ int }: Random): RandomConversation {
   const draw = (limit: number) => int(0, limit - 1)
@@ -61,17 +63,33 @@ export function drawConversation({ int }: Random): RandomConversation {
   function drawToolStep(): void {
     const content = draw(3) === 0 ? say() : ''
     const reasoning = draw(3) === 0 ? book.word() : ''
-    const calls = Array.from({ length: 1 + (draw(3) === 0 ? 1 + draw(2) : 0) }, () => drawCall(book, draw))
+    const drawn = Array.from({ length: 1 + (draw(3) === 0 ? 1 + draw(2) : 0) }, () => drawCall(book, draw))
+    const commonId = [null, null, null, null, '', book.id()][draw(6)] ?? null
+    const calls = drawn.map((one) => ({ ...one, call: { ...one.call, id: commonId ?? one.call.id } }))
     names.push(...calls.map(({ call }) => call.name))
-    messages.push({ role: 'assistant', content, reasoning, toolCalls: calls.map(({ call }) => call) })
     const missing = draw(12) === 0 ? 1 : 0
     const answered = calls.slice(0, calls.length - missing)
     const results = answered.map(({ call }) => ({ id: call.id, word: book.word() }))
-    for (const { id, word } of results) messages.push({ role: 'tool', toolCallId: id, content: word })
     words.push(...calls.flatMap((call) => call.words), ...results.map(({ word }) => word))
     pairedWords.push(
       ...calls.flatMap((call, i) => [...call.words, ...(results[i] === undefined ? [] : [results[i].word])]),
     )
+    const toResult = ({ id, word }: (typeof results)[number]): ChatMessage => ({
+      role: 'tool',
+      toolCallId: id,
+      content: word,
+    })
+    const sent = (commonId === null && draw(2) === 0 ? results.toReversed() : results).map(toResult)
+    const early = commonId === null && draw(10) === 0 ? sent.splice(0, 1) : []
+    messages.push(...early)
+    messages.push({ role: 'assistant', content, reasoning, toolCalls: calls.map(({ call }) => call) })
+    const between = draw(10) === 0 ? draw(sent.length + 1) : sent.length
+    messages.push(...sent.slice(0, between))
+    if (between < sent.length) messages.push({ role: draw(2) === 0 ? 'user' : 'system', content: say() })
+    messages.push(...sent.slice(between))
+    const [again] = results
+    if (again !== undefined && commonId === null && early.length === 0 && draw(20) === 0)
+      messages.push({ role: 'tool', toolCallId: again.id, content: say() })
   }
 }
 

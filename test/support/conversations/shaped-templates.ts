@@ -120,6 +120,13 @@ export const SHAPED_TEMPLATES: readonly ShapedTemplate[] = [
     shape: { orphanResult: 'folded' },
   },
   {
+    name: 'prints the first result of an id only',
+    source:
+      TOOLS +
+      `{% set seen = namespace(ids=[]) %}{% for m in messages %}{% if m.role != 'tool' or m.tool_call_id not in seen.ids %}${TURN}{% endif %}{% if m.role == 'tool' %}{% set seen.ids = seen.ids + [m.tool_call_id] %}{% endif %}{% endfor %}${END}`,
+    shape: { orphanResult: 'folded' },
+  },
+  {
     name: 'names the reasoning thinking, and has no text beside it and a call',
     source: each(
       `${refuse('m.tool_calls and m.content and m.thinking')}<{{ m.role }}>{{ m.thinking }}{{ m.content }}${CALLS}\n`,

@@ -11,11 +11,25 @@
 -- it was deleted, even if it was made anew, or after another client removed entries. Then it gets another incarnation.
 -- A stream without a state (a new stream, a flushed server) gets its first incarnation.
 --
--- KEYS: stream, state, key of the confirmed time, dead letters. ARGV: the consumer group, a random word.
+-- Before that, moves orphans to the stream: settlements that workers left for gateways that are dead, each as lines
+-- `name=value`. Workers write this list, so any text may be in it, and it may not even be a list.
+--
+-- KEYS: stream, state, key of the confirmed time, dead letters, orphans. ARGV: the consumer group, a random word.
 -- Returns { seconds, microseconds, run id, replication id, incarnation, 1 if entries were lost else 0, number of dead
 -- letters, stream }. The replication id changes with each promotion, whereas a master that was a replica for a while keeps
 -- its run id. Stream is { last generated id, id the group delivered last, smallest pending id or '', confirmed time or '',
 -- number of entries, oldest id or '' }, or an empty list when the stream or its group does not exist.
+
+local ORPHANS_AT_ONCE, LONGEST_ORPHAN = '256', 4096
+local orphans = redis.pcall('LPOP', KEYS[5], ORPHANS_AT_ONCE) or {}
+for _, orphan in ipairs(orphans) do
+  local entry = {}
+  for name, value in string.gmatch(string.sub(orphan, 1, LONGEST_ORPHAN), '(%w+)=([^\n]+)') do
+    entry[#entry + 1] = name
+    entry[#entry + 1] = value
+  end
+  if #entry > 0 then redis.call('XADD', KEYS[1], '*', unpack(entry)) end
+end
 
 local function field(flat, name)
   for i = 1, #flat, 2 do

@@ -6,6 +6,7 @@
 --      granted               was_clamped: the credits pay for fewer tokens than wanted
 --      insufficient-credits  the account cannot pay for one more token
 --      key-limit             the account could pay for one more token, but not within the key's spend limit
+--      key-rate              the key's minute is full
 --      key-invalid           as in reserve
 --      conflict              the reservation is not held
 --      After any answer but granted, amount and deadline stay as they were.
@@ -13,7 +14,8 @@
 -- A hold only grows: a smaller output or an earlier deadline changes nothing. Calls with the same id in one batch count
 -- as one call with the largest output and the latest deadline. So calls may be repeated and may overtake each other,
 -- and a repeated call never takes more. The input tokens are the worker's count if `replace` has recorded one, else the
--- gateway's estimate. The prices stay the reservation's.
+-- gateway's estimate. The prices stay the reservation's. If the key has a rate, or had one when the hold was made, the
+-- tokens by which the hold grows count in the present minute.
 drop function if exists extend(uuid[], integer[], timestamptz[], interval, timestamptz);
 
 create or replace function extend(
@@ -43,6 +45,11 @@ declare
   key_frees bigint[] := '{}'; -- null: no limit
   key_helds bigint[] := '{}';
   extended integer[] := '{}';
+  -- The tokens that each key was granted in its minute, by the key's number in the batch.
+  key_tokens bigint[] := '{}';
+  rated_ids uuid[] := '{}';
+  growths bigint[] := '{}';
+  this_minute timestamptz := date_trunc('minute', at);
   locked uuid[];
   call record;
   account uuid;
@@ -63,6 +70,8 @@ begin
   for call in
     select c.first::integer as n, c.deadline, a.id as account_id, a.posted, a.held,
       k.status = 'active' and a.status = 'active' and (k.expires_at is null or k.expires_at > at) as key_works,
+      num_nonnulls(k.requests_per_minute, k.tokens_per_minute, r.rate_minute) > 0 as rated, k.tokens_per_minute,
+      coalesce(t.tokens, 0) as tokens, dense_rank() over (order by r.key_id) as key_number,
       k.spend_limit, b.key_id is not null as has_budget, b.held as period_held, b.spent,
       dense_rank() over (order by r.key_id, r.budget_period) as budget_number,
       p.input_price, p.cached_input_price, p.output_price,
@@ -80,6 +89,7 @@ begin
     left join accounts a on a.id = r.account_id
     left join api_keys k on k.id = r.key_id
     left join key_budgets b on b.key_id = r.key_id and b.period_start = r.budget_period
+    left join key_rates t on t.key_id = r.key_id and t.minute >= this_minute
     left join models m on m.id = r.model
     left join price_versions p on p.id = r.price_version
     order by a.id, c.first
@@ -106,7 +116,12 @@ begin
     end if;
     granted := call.granted_output;
     needed := call.held_amount;
+    key_tokens[call.key_number] := coalesce(key_tokens[call.key_number], call.tokens);
     if call.most > call.granted_output then
+      if key_tokens[call.key_number] >= call.tokens_per_minute then
+        statuses[call.n] := 'key-rate';
+        continue;
+      end if;
       affordable := least(free, key_frees[call.budget_number]) + call.held_amount;
       granted := affordable_output(affordable, call.input, call.most, call.input_price, call.output_price);
       if granted is null or granted <= call.granted_output then
@@ -128,6 +143,11 @@ begin
       account_held := account_held - call.held_amount + needed;
       key_frees[call.budget_number] := key_frees[call.budget_number] + call.held_amount - needed;
       key_helds[call.budget_number] := key_helds[call.budget_number] - call.held_amount + needed;
+      if call.rated then
+        key_tokens[call.key_number] := key_tokens[call.key_number] + granted - call.granted_output;
+        rated_ids := rated_ids || ids[call.n];
+        growths := growths || (granted - call.granted_output)::bigint;
+      end if;
     end if;
     statuses[call.n] := 'granted';
     amounts[call.n] := needed;
@@ -153,6 +173,10 @@ begin
     group by r.key_id, r.budget_period
   ) d
   where b.key_id = d.key_id and b.period_start = d.budget_period and d.difference <> 0;
+
+  if rated_ids <> '{}' then
+    perform count_growth(ids => rated_ids, tokens => growths, at => at);
+  end if;
 
   update reservations r set
     amount = amounts[n], granted_output = grants[n], clamped = clamps[n],

@@ -107,6 +107,10 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
       p.input_price, p.cached_input_price, p.output_price)
     else 0
   end
+  -- A fault costs nothing, or its price if the account's failures of the hour had used up their free tokens.
+  and not (u.outcome = 'fault' and u.cost = price_tokens(
+    u.prompt_tokens - u.cached_tokens, u.cached_tokens, u.completion_tokens,
+    p.input_price, p.cached_input_price, p.output_price))
   union all
   select 'topup-differs-from-ledger', count(*)
   from topups t full join (select * from movements where kind = 'topup') l on l.ref = t.id

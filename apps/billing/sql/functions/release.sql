@@ -31,7 +31,8 @@ begin
     -- gets null, and the caller repeats the call. The condition is not "= 'held'", because then the planner would read
     -- the index of all open holds instead of the one partition of each id.
     where r.id = u.id and r.state not in ('settled', 'released', 'expired') and r.account_id = any (locked)
-    returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens
+    returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens,
+      coalesce(r.rate_requests, 1) as answers
   ), unbudgeted as (
     update key_budgets b set held = b.held - g.amount
     from (
@@ -43,7 +44,7 @@ begin
     -- A generation that never ran does not count in the key's minute.
     update key_rates t set requests = greatest(t.requests - g.requests, 0), tokens = greatest(t.tokens - g.tokens, 0)
     from (
-      select key_id, rate_minute, count(*)::integer as requests, sum(rate_tokens)::bigint as tokens
+      select key_id, rate_minute, sum(answers)::integer as requests, sum(rate_tokens)::bigint as tokens
       from gone where rate_minute is not null group by key_id, rate_minute
     ) g
     where t.key_id = g.key_id and t.minute = g.rate_minute

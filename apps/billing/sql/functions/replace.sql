@@ -8,7 +8,9 @@
 --      insufficient-credits and key-limit the old hold stays. conflict also means: not held, or already replaced by
 --      other numbers.
 --
--- A repeated call returns the same answer. The prices stay the reservation's.
+-- A repeated call returns the same answer. The prices stay the reservation's. If the key has a rate, or had one when the
+-- hold was made, the difference counts in the key's present minute. A full minute refuses nothing: the generation was
+-- granted already.
 drop function if exists replace(uuid[], integer[], integer[], timestamptz);
 
 create or replace function replace(
@@ -36,6 +38,8 @@ declare
   key_frees bigint[] := '{}'; -- null: no limit
   key_helds bigint[] := '{}';
   replaced integer[] := '{}';
+  rated_ids uuid[] := '{}';
+  growths bigint[] := '{}';
   locked uuid[];
   call record;
   account uuid;
@@ -62,7 +66,9 @@ begin
       dense_rank() over (order by r.key_id, r.budget_period) as budget_number,
       m.max_output, m.context_window, p.input_price, p.cached_input_price, p.output_price,
       r.state, r.amount as held_amount, r.granted_output, r.clamped, r.exact_input is not null as replaced_before,
-      (r.exact_input, r.exact_wanted) = (c.input, c.output) as same_call
+      (r.exact_input, r.exact_wanted) = (c.input, c.output) as same_call,
+      num_nonnulls(k.requests_per_minute, k.tokens_per_minute, r.rate_minute) > 0 as rated,
+      r.input_tokens::bigint + r.granted_output as counted
     from (
       select *, min(u.ord) over (partition by u.id) as first
       from unnest(ids, inputs, outputs, choices) with ordinality as u (id, input, output, choice_count, ord)
@@ -129,6 +135,10 @@ begin
     grants[call.n] := granted;
     clamps[call.n] := granted < most;
     replaced := replaced || call.n;
+    if call.rated then
+      rated_ids := rated_ids || ids[call.n];
+      growths := growths || call.input + granted - call.counted;
+    end if;
   end loop;
 
   update accounts a set held = a.held + d.difference
@@ -147,6 +157,10 @@ begin
     group by r.key_id, r.budget_period
   ) d
   where b.key_id = d.key_id and b.period_start = d.budget_period;
+
+  if rated_ids <> '{}' then
+    perform count_growth(ids => rated_ids, tokens => growths, at => at);
+  end if;
 
   update reservations r set
     amount = amounts[n], granted_output = grants[n], clamped = clamps[n],

@@ -23,8 +23,9 @@
 -- - else for as many tokens as the credits pay for, but not for fewer than the minimum.
 --
 -- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
--- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of
--- tokens: otherwise a call larger than the limit would never be granted.
+-- full once the granted tokens reach the limit, or if the answers of the call would exceed the limit of requests. So
+-- the last grant of a minute may exceed the limit of tokens, and the first one the limit of requests: otherwise a call
+-- larger than the limit would never be granted.
 drop function if exists reserve(
   uuid[], uuid[], text[], integer[], integer[], timestamptz[], interval, timestamptz, integer[], integer[]
 );
@@ -148,7 +149,8 @@ begin
       statuses[call.n] := 'model-unknown';
       continue;
     end if;
-    if key_requests[call.key_number] >= call.requests_per_minute
+    if key_requests[call.key_number] > 0
+        and key_requests[call.key_number] + call.choice_count > call.requests_per_minute
       or key_tokens[call.key_number] >= call.tokens_per_minute then
       statuses[call.n] := 'key-rate';
       continue;
@@ -180,7 +182,7 @@ begin
     account_held := account_held + needed;
     key_frees[call.key_number] := key_frees[call.key_number] - needed;
     key_helds[call.key_number] := key_helds[call.key_number] + needed;
-    key_requests[call.key_number] := key_requests[call.key_number] + 1;
+    key_requests[call.key_number] := key_requests[call.key_number] + call.choice_count;
     key_tokens[call.key_number] := key_tokens[call.key_number] + call.input + granted;
     if call.spend_limit is not null then
       periods[call.n] := call.period;
@@ -204,12 +206,12 @@ begin
   with written as (
     insert into reservations (
       id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
-      amount, clamped, expires_at, created_at, budget_period, rate_minute, rate_tokens
+      amount, clamped, expires_at, created_at, budget_period, rate_minute, rate_tokens, rate_requests
     )
     select ids[n], 'held', key_ids[n], models[n], inputs[n], outputs[n], deadlines[n], accounts_of[n], prices[n],
       grants[n], amounts[n], clamps[n], deadlines[n] + grace, at,
       periods[n], case when is_rated[n] then this_minute end,
-      case when is_rated[n] then inputs[n]::bigint + grants[n] end
+      case when is_rated[n] then inputs[n]::bigint + grants[n] end, case when is_rated[n] then choices[n] end
     from unnest(new_calls) as n
     order by ids[n]
     on conflict (id) do nothing
@@ -225,7 +227,7 @@ begin
   if has_limits then
     with written as (
       select key_ids[n] as key_id, amounts[n] as amount, periods[n] as period, is_rated[n] as rated,
-        inputs[n]::bigint + grants[n] as tokens
+        inputs[n]::bigint + grants[n] as tokens, coalesce(choices[n], 1) as answers
       from unnest(new_calls) as n where lost_ids is null or ids[n] <> all (lost_ids)
     ), budgeted as (
       insert into key_budgets as b (key_id, period_start, held)
@@ -233,7 +235,7 @@ begin
       on conflict (key_id, period_start) do update set held = b.held + excluded.held
     )
     insert into key_rates as t (key_id, minute, requests, tokens)
-    select key_id, this_minute, count(*)::integer, sum(tokens)::bigint from written where rated group by key_id
+    select key_id, this_minute, sum(answers)::integer, sum(tokens)::bigint from written where rated group by key_id
     on conflict (key_id) do update set
       -- Another replica's clock may be ahead, and the row's minute with it.
       minute = greatest(t.minute, excluded.minute),

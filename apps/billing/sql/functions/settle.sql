@@ -4,7 +4,7 @@
 --      completions (tokens), bys (the worker or other process that settled); receipts (null: there is no genuine receipt;
 --      otherwise a json object of the grant: accountId, keyId, model, inputTokens, outputTokens (wanted), deadline,
 --      priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens, amountNano,
---      clamped, expiresAt); at (now).
+--      clamped, expiresAt); at (now); free_limit (how many tokens of an account's failures an hour are free; null: all).
 -- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
 --      charged    the hold was open: charged = min(cost, hold), and the rest of the hold is freed. A receipt of a larger
 --                 amount proves that a restore has lost an extension: the receipt's amount counts, as far as available
@@ -15,15 +15,21 @@
 --      replayed   settled before with the same numbers: the stored charge
 --      different  settled before with other numbers: the stored charge, and an alarm
 --      unknown    never reserved, as far as database and receipt show: nothing charged, an alarm
--- The outcomes fault and never-ran cost nothing, whatever usage they carry. The part of a cost that is not charged is
--- written off: the ledger has an entry for it beside the charge.
+-- The outcome never-ran costs nothing, whatever usage it carries. A fault costs nothing either, as long as the tokens of
+-- the account's faults in this clock hour are at most `free_limit`. A fault that would exceed it is charged for its usage,
+-- because a caller may know how to make its generations fail after it has the output. The part of a cost that is not
+-- charged is written off: the ledger has an entry for it beside the charge.
 --
 -- A recovered charge counts in the budget of its key, if the key has a spend limit. It counts in the period of the
 -- deadline, or in the present period if the deadline is still to come, because the period of the reservation is
 -- unknown.
+drop function if exists settle(
+  uuid[], integer[], text[], integer[], integer[], integer[], text[], jsonb[], timestamptz
+);
+
 create or replace function settle(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
-  bys text[], receipts jsonb[], at timestamptz
+  bys text[], receipts jsonb[], at timestamptz, free_limit bigint default null
 ) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off as $$
@@ -35,6 +41,8 @@ declare
   results text[] := array_fill(null::text, array[entries]); -- set for the entries that this call settles
   costs numeric[] := array_fill(null::numeric, array[entries]);
   charges bigint[] := array_fill(null::bigint, array[entries]);
+  frees bigint[] := array_fill(0::bigint, array[entries]); -- tokens of faults that are free
+  this_hour timestamptz := date_trunc('hour', at, 'UTC');
   settling integer[] := '{}';
   recovered uuid[];
   locked uuid[];
@@ -42,7 +50,9 @@ declare
   account uuid;
   posted bigint;
   held bigint;
+  free bigint; -- tokens of the account's faults that were free in this hour
   paid boolean;
+  this_minute timestamptz := date_trunc('minute', at);
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
@@ -98,6 +108,8 @@ begin
 
   for entry in
     select e.ord::integer as n, e.outcome, r.account_id, a.posted, a.held, r.state, r.amount,
+      case when a.free_hour = this_hour then a.free_tokens else 0 end as free_tokens,
+      case when e.outcome = 'fault' then e.prompt::bigint + e.completion else 0 end as fault_tokens,
       price_tokens(e.prompt - e.cached, e.cached, e.completion, p.input_price, p.cached_input_price, p.output_price)
         as price,
       case when (e.receipt ->> 'accountId')::uuid = r.account_id and is_price_of_receipt(e.receipt, p)
@@ -120,11 +132,20 @@ begin
       account := entry.account_id;
       posted := entry.posted;
       held := entry.held;
+      free := entry.free_tokens;
       if account <> all (coalesce(locked, '{}')) then
         raise exception 'a reservation appeared while it was settled' using errcode = 'serialization_failure';
       end if;
     end if;
     paid := entry.outcome in ('completed', 'cancelled');
+    if entry.fault_tokens > 0 and entry.state in ('held', 'expired') then
+      if free + entry.fault_tokens > free_limit then
+        paid := true;
+      else
+        free := free + entry.fault_tokens;
+        frees[entry.n] := entry.fault_tokens;
+      end if;
+    end if;
     costs[entry.n] := case when paid then entry.price else 0 end;
     if entry.state = 'held' then
       results[entry.n] := 'charged';
@@ -164,10 +185,12 @@ begin
     from settled r, system_accounts d, system_accounts c
     where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue'
   ), paid as (
-    update accounts a set posted = a.posted - s.charged, held = a.held - s.freed
+    update accounts a set posted = a.posted - s.charged, held = a.held - s.freed,
+      free_tokens = case when s.free = 0 or a.free_hour = this_hour then a.free_tokens else 0 end + s.free,
+      free_hour = case when s.free = 0 then a.free_hour else this_hour end
     from (
       select account_id, sum(charges[n])::bigint as charged,
-        coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed
+        coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed, sum(frees[n])::bigint as free
       from settled group by account_id
     ) s
     where a.id = s.account_id
@@ -180,13 +203,26 @@ begin
     ) s
     where b.key_id = s.key_id and b.period_start = s.budget_period
   ), rated as (
-    -- Unused tokens no longer count in the minute of the grant. A release has already subtracted all of its tokens.
-    update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
+    -- Unused tokens no longer count in the last minute in which the hold counted, as far as they counted in it. Earlier
+    -- minutes are over. Tokens that were used although the hold did not count them (cheap input in place of dear output)
+    -- count in the present minute. A release has already subtracted all of its tokens.
+    update key_rates t set
+      minute = case when s.more > 0 then greatest(t.minute, this_minute) else t.minute end,
+      requests = case when s.more > 0 and t.minute < this_minute then 0 else t.requests end,
+      tokens = s.more + case when s.more > 0 and t.minute < this_minute then 0 else greatest(t.tokens - s.unused, 0) end
     from (
-      select key_id, rate_minute, sum(rate_tokens - prompts[n] - completions[n])::bigint as unused
-      from settled where rate_minute is not null and state in ('held', 'expired') group by key_id, rate_minute
+      select k.key_id, sum(greatest(-u.unused, 0))::bigint as more,
+        coalesce(sum(least(u.unused, rate_tokens)) filter (where u.unused > 0 and rate_minute = k.minute), 0)::bigint
+          as unused
+      from settled
+      join key_rates k on k.key_id = settled.key_id
+      cross join lateral (
+        select coalesce(exact_input, input_tokens)::bigint + granted_output - prompts[n] - completions[n] as unused
+      ) u
+      where rate_minute is not null and state in ('held', 'expired')
+      group by k.key_id
     ) s
-    where t.key_id = s.key_id and t.minute = s.rate_minute
+    where t.key_id = s.key_id
   )
   update reservations r set state = 'settled', closed_at = at
   from settled s

@@ -1,5 +1,6 @@
 -- Turns the end of one generation into its charge. This is the fast path of the most frequent settlement: an open hold
--- that pays the whole cost and counts in no limit of its key. Any other settlement is left to `settle`.
+-- that pays the whole cost and counts in no limit of its key, without a failure that has usage. Any other settlement is
+-- left to `settle`.
 --
 -- In:  reservation (its id), epoch, outcome, prompt, cached (of the prompt), completion (tokens), settled_by (the worker
 --      or other process that settled); at (now).
@@ -34,6 +35,7 @@ begin
     from reservations r join price_versions p on p.id = r.price_version
     where r.id = reservation and r.account_id = locked and r.state = 'held'
       and r.budget_period is null and r.rate_minute is null
+      and not (settle_one.outcome = 'fault' and prompt + completion > 0) -- `settle` counts the free tokens
   ), plain as materialized (
     select * from priced where cost <= amount
   ), used as (

@@ -1,5 +1,6 @@
 -- Turns the ends of generations into their charges. This is the fast path of a batch of the most frequent settlements:
--- open holds that each pay the whole cost and count in no limit of their key. It settles the whole batch or nothing.
+-- open holds that each pay the whole cost and count in no limit of their key, without failures that have usage. It settles
+-- the whole batch or nothing.
 --
 -- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
 --      completions (tokens), bys (the worker or other process that settled); at (now).
@@ -44,6 +45,7 @@ begin
     cross join lateral reservation_of(e.id, low, high) r
     join price_versions p on p.id = r.price_version
     where r.account_id = any (locked) and r.state = 'held' and r.budget_period is null and r.rate_minute is null
+      and not (e.outcome = 'fault' and e.prompt + e.completion > 0) -- `settle` counts the free tokens
   ), plain as materialized (
     select * from priced where (select count(distinct id) from priced where cost <= amount) = cardinality(ids)
   ), used as (

@@ -3,25 +3,24 @@ import { optional } from '../../http/parse-body.ts'
 import { contentsOf } from '../fields/content.ts'
 import { Effort } from '../fields/effort.ts'
 import { CHOICE_FIELDS } from '../fields/choices.ts'
+import { tableOf } from '../fields/field-rules.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
-import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
-import { ResponseFormat } from '../fields/output-format.ts'
-import { OutputLimit } from '../fields/output-limit.ts'
-import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
-import { SAMPLING_FIELDS } from '../fields/sampling.ts'
-import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
-const { Content, AssistantContent } = contentsOf('text')
+const { Content, ResultContent, AssistantContent } = contentsOf('text')
 
 const FUNCTION_CALL = 'expected an object with name and arguments'
 
+/** Some clients send no ids; a result then belongs to a call by its place. */
+const CallId = optional(ShortText).transform((id) => id ?? '')
+
 const FunctionCall = z
   .object({
-    id: ShortText,
+    id: CallId,
     type: z.literal('function').nullish(),
     function: z.object({ name: ShortText, arguments: optional(z.string(TEXT)) }, FUNCTION_CALL),
   })
@@ -33,7 +32,7 @@ const FunctionCall = z
  */
 const CustomCall = z
   .object({
-    id: ShortText,
+    id: CallId,
     type: z.literal('custom'),
     custom: z.object({ name: ShortText, input: z.string(TEXT) }, 'expected an object with name and input'),
   })
@@ -52,33 +51,22 @@ const refused = (expected: string) => optional(z.unknown().refine(() => false, e
 const SystemMessage = z.object({ role: z.literal('system'), content: Content })
 const DeveloperMessage = z.object({ role: z.literal('developer'), content: Content })
 const UserMessage = z.object({ role: z.literal('user'), content: Content })
-const AssistantMessage = z
-  .object({
-    role: z.literal('assistant'),
-    content: AssistantContent.optional(),
-    refusal: optional(z.string(TEXT)).meta({ description: 'Read as text behind the content.' }),
-    reasoning_content: optional(z.string(TEXT)),
-    reasoning: optional(z.string(TEXT)).meta({ description: 'The same as reasoning_content.' }),
-    audio: refused('audio is not supported by this model; send its transcript as content'),
-    function_call: refused('expected none: send it in tool_calls, its result as a message of role tool'),
-    tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
-  })
-  .refine(
-    ({ content, refusal, tool_calls }) =>
-      content !== undefined || refusal !== undefined || (tool_calls ?? []).length > 0,
-    { path: ['content'], error: 'expected content or tool_calls' },
-  )
-  .meta({
-    anyOf: [
-      { required: ['content'] },
-      { required: ['refusal'], properties: { refusal: { type: 'string' } } },
-      { required: ['tool_calls'], properties: { tool_calls: { type: 'array', minItems: 1 } } },
-    ],
-  })
+/** A message may be empty: clients keep an answer that was interrupted, or that has reasoning alone. */
+const AssistantMessage = z.object({
+  role: z.literal('assistant'),
+  content: AssistantContent.optional(),
+  refusal: optional(z.string(TEXT)).meta({ description: 'Read as text behind the content.' }),
+  reasoning_content: optional(z.string(TEXT)),
+  reasoning: optional(z.string(TEXT)).meta({ description: 'The same as reasoning_content.' }),
+  audio: refused('audio is not supported by this model; send its transcript as content'),
+  function_call: refused('expected none: send it in tool_calls, its result as a message of role tool'),
+  tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
+})
+
 /** The interface does not define `tool_call_id`, so a tool message is accepted without it. */
 const ToolMessage = z.object({
   role: z.literal('tool'),
-  content: Content,
+  content: ResultContent,
   tool_call_id: optional(ShortText),
 })
 
@@ -93,36 +81,18 @@ const Message = z.discriminatedUnion(
   },
 )
 
-/**
- * The supported fields of a chat completion request, except `model`, which is read first. Rejected fields are
- * listed in `refuse-unsupported.ts`; all others are ignored.
- */
+/** The fields of a chat completion request that are read, except `model`, which is read first. */
 export const ChatBody = z.object({
   messages: listOf(Message, {
     expected: 'expected an array of messages',
     least: [1, 'expected at least one message'],
   }),
-  max_tokens: optional(OutputLimit).meta({
-    description:
-      'The largest number of output tokens. Absent: as many as the model and the context window allow.',
-  }),
-  max_completion_tokens: optional(OutputLimit).meta({
-    description: 'The same as max_tokens; the smaller of both applies.',
-  }),
-  stream: optional(z.boolean(BOOLEAN)),
+  ...GENERATION_FIELDS,
+  // The interface has no effort `none` on chat.
+  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...CHOICE_FIELDS,
   ...TOOL_FIELDS,
-  response_format: optional(ResponseFormat),
-  ...STRUCTURED_FIELDS,
-  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
-  effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
-  ...REASONING_SWITCHES,
-  reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
-    description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
-  }),
-  ...LEAST_OUTPUT_FIELDS,
-  ...SAMPLING_FIELDS,
   logprobs: optional(z.boolean(BOOLEAN)).meta({
     description: 'True: the answer has the log probability of each output token.',
   }),
@@ -130,5 +100,6 @@ export const ChatBody = z.object({
     description: 'How many of the most probable tokens each entry of logprobs lists; needs logprobs: true.',
   }),
 })
+export const CHAT_FIELDS = tableOf(ChatBody)
 export type ChatBody = z.output<typeof ChatBody>
 export type ChatBodyMessage = ChatBody['messages'][number]

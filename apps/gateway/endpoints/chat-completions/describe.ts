@@ -1,8 +1,7 @@
-import { z } from 'zod'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
-import { ChatBody } from './chat-body.ts'
+import { CHAT_FIELDS } from './chat-body.ts'
 import { ChatChunk } from './chat-chunk.ts'
 import { ChatObject } from './chat-object.ts'
 
@@ -46,7 +45,7 @@ export const chatCompletionsDescription: OperationDescription = {
   parameters: [],
   request: {
     name: 'ChatCompletionRequest',
-    schema: z.object({ model: ModelId, ...ChatBody.shape }),
+    schema: toRequestSchema(CHAT_FIELDS),
     examples: {
       message: { model: 'demo-chat', messages: [{ role: 'user', content: 'Hello!' }] },
       stream: {

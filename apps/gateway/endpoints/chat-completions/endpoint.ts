@@ -1,10 +1,10 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { toChoices } from '../fields/choices.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
+import { checkFields } from '../fields/field-rules.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { ChatBody } from './chat-body.ts'
+import { CHAT_FIELDS, ChatBody } from './chat-body.ts'
 import { createChatChunks, type ChatOptions } from './to-chunks.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject } from './to-object.ts'
@@ -14,9 +14,9 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'messages'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json, SUPPORTED)
+    const fields = checkFields(json, CHAT_FIELDS)
     refuseLongList(json, 'messages', model)
-    const body = parseBody(ChatBody, json)
+    const body = parseBody(ChatBody, fields)
     const choices = toChoices(body)
     return {
       model,
@@ -33,6 +33,3 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
   renderWhole: toObject,
   renderStream: createChatChunks,
 }
-
-/** Fields that other operations do not support. */
-const SUPPORTED = { logprobs: supported, top_logprobs: supported, n: supported, best_of: supported }

@@ -6,13 +6,10 @@ import { createCheckSchema } from '../fields/check-schema.ts'
 import { toChoices } from '../fields/choices.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
+import { toFormat, toOutputLimit } from '../fields/generation-fields.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
-import { toMostListed } from '../fields/logprobs.ts'
-import { toOutputFormat } from '../fields/output-format.ts'
-import { toMaxOutputTokens } from '../fields/output-limit.ts'
-import { toSwitches } from '../fields/reasoning-switches.ts'
-import { toSampling } from '../fields/sampling.ts'
-import { toStructuredFormats } from '../fields/structured-outputs.ts'
+import { toEfforts } from '../fields/reasoning-switches.ts'
+import { toSampling, toStop } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
@@ -31,11 +28,15 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
   const { effort, reasoning_effort: reasoningEffort } = body
   const use = noGrammars()
   const checkSchema = createCheckSchema(use)
-  const formats = { response_format: body.response_format }
-  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
+  const outputFormat = toFormat(body, { checkSchema, use })
   const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
   const logprobs = toLogprobs(body)
-  const maxOutputTokens = toOutputLimit(body, { ...logprobs, model })
+  const maxOutputTokens = toOutputLimit(body, {
+    ...logprobs,
+    stream: body.stream,
+    ...toChoices(body),
+    model,
+  })
   return {
     request: {
       kind: 'chat',
@@ -44,11 +45,8 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
       outputFormat,
       sampling: toSampling(body),
       ...logprobs,
-      stop: body.stop ?? [],
-      reasoningEffort: mergeEfforts(
-        { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
-        model,
-      ),
+      stop: toStop(body),
+      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort, ...toEfforts(body) }, model),
       ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
     maxOutputTokens,
@@ -63,17 +61,6 @@ function toLogprobs(body: ChatBody): Pick<ChatRequest, 'topLogprobs'> {
   throw new ApiError('invalid_request', "'top_logprobs': expected 'logprobs' to be true.", {
     param: 'top_logprobs',
   })
-}
-
-function toOutputLimit(
-  body: ChatBody,
-  { topLogprobs, model }: { topLogprobs?: number | undefined; model: CatalogModel },
-): number | null {
-  const { max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens, stream } = body
-  const given = toMaxOutputTokens([maxTokens, maxCompletionTokens], model)
-  const param = maxCompletionTokens === undefined ? 'max_tokens' : 'max_completion_tokens'
-  const most = toMostListed(given, { topLogprobs, stream, ...toChoices(body), param })
-  return given ?? (most < model.maxOutputTokens ? most : null)
 }
 
 function toMessage(message: ChatBodyMessage, index: number): ChatMessage {

@@ -1,14 +1,11 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { CHOICE_FIELDS } from '../fields/choices.ts'
+import { tableOf } from '../fields/field-rules.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
-import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
-import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
-import { REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
-import { SAMPLING_FIELDS } from '../fields/sampling.ts'
-import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { TOP_LOGPROBS, TopLogprobs } from '../fields/logprobs.ts'
 
 /**
@@ -28,14 +25,13 @@ const Prompt = z
   .union([z.string(), listOf(z.string(PROMPT), { expected: PROMPT })], PROMPT)
   .refine((prompt) => typeof prompt === 'string' || prompt.length > 0, 'expected at least one string')
 
-/**
- * The supported fields of a legacy completion request, except `model`, which is read first. Rejected fields are
- * listed in `refuse-unsupported.ts`; all others are ignored.
- */
+/** The fields of a legacy completion request that are read, except `model`, which is read first. */
 export const CompletionBody = z.object({
   prompt: Prompt.meta({
     description: 'An array is joined with a newline character; with echo, it has one string.',
   }),
+  // The fields of reasoning are only checked, because reasoning is off.
+  ...GENERATION_FIELDS,
   max_tokens: optional(z.union([OutputLimit, z.literal(0)], MAX_TOKENS)).meta({
     description: `Absent: ${DEFAULT_MAX_TOKENS}. 0 only with echo: the answer is the prompt alone.`,
   }),
@@ -50,18 +46,12 @@ export const CompletionBody = z.object({
       'With echo: whether the special tokens of the tokenizer are put around the prompt, such as one for the ' +
       'beginning. Absent: true. Without echo, only false is allowed. Of vLLM.',
   }),
-  stream: optional(z.boolean(BOOLEAN)),
   ...CHOICE_FIELDS,
-  response_format: optional(ResponseFormat),
-  ...STRUCTURED_FIELDS,
-  // These fields are only checked, because reasoning is off.
-  ...REASONING_SWITCHES,
-  ...LEAST_OUTPUT_FIELDS,
-  ...SAMPLING_FIELDS,
   logprobs: optional(z.union([TopLogprobs, z.literal(false)], TOP_LOGPROBS)).meta({
     description:
       'The answer has the log probability of each output token, and of this many most probable tokens. ' +
       'False: as absent.',
   }),
 })
+export const COMPLETION_FIELDS = tableOf(CompletionBody)
 export type CompletionBody = z.output<typeof CompletionBody>

@@ -1,8 +1,7 @@
-import { z } from 'zod'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
-import { CompletionBody } from './completion-body.ts'
+import { COMPLETION_FIELDS } from './completion-body.ts'
 import { CompletionChunk } from './completion-chunk.ts'
 import { CompletionObject } from './completion-object.ts'
 
@@ -24,7 +23,7 @@ export const completionsDescription: OperationDescription = {
   parameters: [],
   request: {
     name: 'CompletionRequest',
-    schema: z.object({ model: ModelId, ...CompletionBody.shape }),
+    schema: toRequestSchema(COMPLETION_FIELDS),
     examples: {
       prompt: { model: 'demo-chat', prompt: 'Say hello.' },
       lines: { model: 'demo-chat', prompt: ['Say hello.', 'Then say goodbye.'], max_tokens: 50 },

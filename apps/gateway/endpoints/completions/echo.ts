@@ -25,8 +25,9 @@ export function toRawPrompt(
   body: CompletionBody,
   request: Pick<ChatRequest, 'outputFormat' | 'topLogprobs'>,
 ): Pick<ChatRequest, 'rawPrompt'> {
-  const { echo = false, n = 1, max_tokens: limit, add_special_tokens: addsSpecialTokens = true } = body
+  const { echo = false, n = 1, max_tokens: limit, add_special_tokens: addsSpecialTokens = echo } = body
   if (!echo) {
+    if (addsSpecialTokens) refuse('add_special_tokens', "expected false without 'echo'")
     if (limit === 0) refuse('max_tokens', "expected a whole number of at least 1, or 0 with 'echo'")
     return {}
   }

@@ -1,10 +1,10 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { toChoices } from '../fields/choices.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
+import { checkFields } from '../fields/field-rules.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { CompletionBody } from './completion-body.ts'
+import { COMPLETION_FIELDS, CompletionBody } from './completion-body.ts'
 import { createCompletionChunks, type CompletionOptions } from './to-chunks.ts'
 import { toEcho } from './echo.ts'
 import { toGeneration, toLogprobCount } from './to-generation.ts'
@@ -18,9 +18,9 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'prompt'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json, json['echo'] === true ? SUPPORTED_WITH_ECHO : SUPPORTED)
+    const fields = checkFields(json, COMPLETION_FIELDS)
     refuseLongList(json, 'prompt', model)
-    const body = parseBody(CompletionBody, json)
+    const body = parseBody(CompletionBody, fields)
     const choices = toChoices(body)
     return {
       model,
@@ -33,7 +33,3 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
   renderWhole: toObject,
   renderStream: createCompletionChunks,
 }
-
-/** Fields that other operations do not support. */
-const SUPPORTED = { logprobs: supported, n: supported, best_of: supported, echo: supported }
-const SUPPORTED_WITH_ECHO = { ...SUPPORTED, add_special_tokens: supported }

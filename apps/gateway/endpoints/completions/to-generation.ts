@@ -3,12 +3,9 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { toChoices } from '../fields/choices.ts'
+import { toFormat, toOutputLimit } from '../fields/generation-fields.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
-import { toMostListed } from '../fields/logprobs.ts'
-import { toOutputFormat } from '../fields/output-format.ts'
-import { toMaxOutputTokens } from '../fields/output-limit.ts'
-import { toSampling } from '../fields/sampling.ts'
-import { toStructuredFormats } from '../fields/structured-outputs.ts'
+import { toSampling, toStop } from '../fields/sampling.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
 import { toTopLogprobs } from './completion-logprobs.ts'
 import { toRawPrompt } from './echo.ts'
@@ -22,19 +19,16 @@ type CompletionGeneration = {
 /** Translates a body. Throws an `ApiError` `invalid_request` for a schema to which the output cannot be constrained. */
 export function toGeneration(body: CompletionBody, model: ModelSpec): CompletionGeneration {
   const use = noGrammars()
-  const formats = { response_format: body.response_format }
-  const checks = { checkSchema: createCheckSchema(use), use }
-  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
+  const outputFormat = toFormat(body, { checkSchema: createCheckSchema(use), use })
   const logprobs = toLogprobs(body)
   const raw = toRawPrompt(body, { outputFormat, ...logprobs })
-  const given = toMaxOutputTokens([body.max_tokens], model)
-  const most = toMostListed(given, {
-    ...logprobs,
-    stream: body.stream,
-    ...toChoices(body),
-    param: 'max_tokens',
-  })
-  const maxOutputTokens = given ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens, most)
+  const listed = { ...logprobs, stream: body.stream, ...toChoices(body), model }
+  const { max_tokens, max_completion_tokens, max_output_tokens } = body
+  const isLimited = [max_tokens, max_completion_tokens, max_output_tokens].some(
+    (limit) => limit !== undefined,
+  )
+  const limit = toOutputLimit(body, listed) ?? model.maxOutputTokens
+  const maxOutputTokens = isLimited ? limit : Math.min(DEFAULT_MAX_TOKENS, limit)
   return {
     request: {
       kind: 'chat',
@@ -44,7 +38,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       sampling: toSampling(body),
       ...logprobs,
       ...raw,
-      stop: body.stop ?? [],
+      stop: toStop(body),
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',
       ...toLeastOutput(body, { ...NO_TOOLS, outputFormat, maxOutputTokens, model }),

@@ -9,6 +9,7 @@ const FIELDS_WITH_SCHEMA = [
   'response_format',
   'text',
   'output_config',
+  'output_format',
   'structured_outputs',
   ...GUIDED,
 ]
@@ -21,6 +22,8 @@ const FIELDS_WITH_SCHEMA = [
 export function carriesSchema(body: JsonObject): boolean {
   return (
     FIELDS_WITH_SCHEMA.some((field) => typeof body[field] === 'object' && body[field] !== null) ||
-    GUIDED.some((field) => typeof body[field] === 'string')
+    GUIDED.some((field) => typeof body[field] === 'string') ||
+    // Items of Responses may have tools that a search has found.
+    (Array.isArray(body['input']) && body['input'].some((item) => Array.isArray(Object(item).tools)))
   )
 }

@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { findLoop } from '#libs/json-schema/find-loop.ts'
+import { findUnsatisfiable } from '#libs/json-schema/find-unsatisfiable.ts'
 import type { JsonSchema, SchemaProblem } from '#libs/json-schema/json-schema.ts'
 import { checkReferredLevels, checkSize, noGrammars, type GrammarUse } from '#libs/json-schema/limits.ts'
 import { checkReferences } from '#libs/json-schema/references.ts'
@@ -41,6 +42,7 @@ function findProblem(schema: JsonSchema, use: GrammarUse, text?: string): Schema
     checkBounds(subschemas, use) ??
     checkPatterns(subschemas, use) ??
     findLoop(subschemas, references) ??
+    findUnsatisfiable(subschemas, references) ??
     checkReferredLevels(subschemas, references, use)
   )
 }

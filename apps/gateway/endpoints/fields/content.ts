@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { shorten } from '../../http/shorten.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { Attachment, toAttachmentText } from './attachments.ts'
 import { TEXT } from './field-texts.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
@@ -20,14 +21,15 @@ export type Spoken = { readonly text: string; readonly reasoning: string }
 /**
  * Returns the schemas for the content of a message and of a tool's result. A content is a text or a list of parts. The
  * parts are written as in chat or as in Responses. The texts of text parts and refusal parts are joined without a
- * separator; null is an empty text. Only an assistant's content may have reasoning parts. A part of any other type is
- * refused with an error that names its type. `textType` is the type that errors recommend.
+ * separator; null is an empty text. Only an assistant's content may have reasoning parts, and only a tool's result may
+ * have pictures, files and recordings. A part of any other type is refused with an error that names its type. `textType`
+ * is the type that errors recommend.
  */
 export function contentsOf(textType: 'text' | 'input_text') {
   const example = `{"type":"${textType}","text":…}`
   const expected = `expected text, or an array of parts ${example}`
 
-  function contentOf(mayReason: boolean) {
+  function contentOf(others: typeof ReasoningPart | typeof Attachment | null) {
     const Part = z
       .looseObject({ type: shortText(`expected a part ${example}`) }, `expected a part ${example}`)
       .transform((part, context): Spoken => {
@@ -36,7 +38,9 @@ export function contentsOf(textType: 'text' | 'input_text') {
           parsePart(schema, part, { path: [], context }) ?? z.NEVER
         if (isOf(TextPart, type)) return { text: read(TextPart).text, reasoning: '' }
         if (isOf(RefusalPart, type)) return { text: read(RefusalPart).refusal, reasoning: '' }
-        if (mayReason && isOf(ReasoningPart, type)) return { text: '', reasoning: toReasoning(part) }
+        if (others === ReasoningPart && isOf(others, type)) return { text: '', reasoning: toReasoning(part) }
+        if (others === Attachment && isOf(others, type))
+          return { text: toAttachmentText(read(others)), reasoning: '' }
         context.addIssue({
           code: 'custom',
           message: `parts of type '${shorten(type)}' are not supported by this model; expected ${example}`,
@@ -49,7 +53,7 @@ export function contentsOf(textType: 'text' | 'input_text') {
     }))
     const documented = z.union([
       z.string(),
-      z.array(z.union([TextPart, RefusalPart, ...(mayReason ? [ReasoningPart] : [])])),
+      z.array(z.union([TextPart, RefusalPart, ...(others === null ? [] : [others])])),
     ])
     return z
       .union([z.string(), z.array(z.unknown())], expected)
@@ -63,13 +67,13 @@ export function contentsOf(textType: 'text' | 'input_text') {
   }
 
   return {
-    Content: contentOf(false).transform(({ text }) => text),
-    /** The content of an assistant's message, which may have parts of reasoning. */
-    AssistantContent: contentOf(true),
+    Content: contentOf(null).transform(({ text }) => text),
+    ResultContent: contentOf(Attachment).transform(({ text }) => text),
+    AssistantContent: contentOf(ReasoningPart),
   }
 }
 
-type TypedPart = typeof TextPart | typeof RefusalPart | typeof ReasoningPart
+type TypedPart = typeof TextPart | typeof RefusalPart | typeof ReasoningPart | typeof Attachment
 
 function isOf(part: TypedPart, type: string): boolean {
   return part.shape.type.safeParse(type).success

@@ -6,6 +6,17 @@ import { DIFFER } from './field-texts.ts'
 
 export const Effort = z.enum(ReasoningEffort.options, `expected one of ${ReasoningEffort.options.join(', ')}`)
 
+/** The efforts of `output_config`, of Messages. The model's efforts have three levels. */
+export const NAMED_EFFORT_NAMES = ['low', 'medium', 'high', 'xhigh', 'max'] as const
+export type NamedEffort = (typeof NAMED_EFFORT_NAMES)[number]
+export const NAMED_EFFORTS: Readonly<Record<NamedEffort, ReasoningEffort>> = {
+  low: 'low',
+  medium: 'low',
+  high: 'high',
+  xhigh: 'max',
+  max: 'max',
+}
+
 /** The efforts that a request gives, by the names of its fields. `on` switches reasoning on without an effort. */
 export type GivenEfforts = Readonly<Record<string, ReasoningEffort | 'on' | undefined>>
 

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
+import { DIFFER } from './field-texts.ts'
 import { recordOf } from './record-of.ts'
 
 const MAX_STOP_STRINGS = 16
@@ -51,6 +54,7 @@ export const SAMPLING_FIELDS = {
   presence_penalty: optional(numberBetween(-2, 2)),
   repetition_penalty: optional(aboveZeroUpTo(10)),
   stop: optional(Stop),
+  stop_sequences: optional(Stop).meta({ description: 'The same as stop; of Anthropic.' }),
   seed: optional(Seed),
   logit_bias: optional(
     recordOf(
@@ -79,6 +83,14 @@ export function toSampling(fields: SamplingFields): Sampling {
     seed: seed === undefined ? undefined : Number(BigInt.asUintN(31, BigInt(seed))),
     logitBias: fields.logit_bias,
   }
+}
+
+/** Returns the stop strings. Throws an `ApiError` `invalid_request` if both of their fields are given and differ. */
+export function toStop({ stop, stop_sequences: sequences }: SamplingFields): string[] {
+  if (stop !== undefined && sequences !== undefined && !isDeepStrictEqual(stop, sequences)) {
+    throw new ApiError('invalid_request', `'stop' and 'stop_sequences' ${DIFFER}.`, { param: 'stop' })
+  }
+  return stop ?? sequences ?? []
 }
 
 function numberBetween(min: number, max: number) {

@@ -7,7 +7,7 @@ import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
-import { noteSchemaText } from './schema-texts.ts'
+import { noteExactText } from './exact-texts.ts'
 
 const SCHEMA = 'expected a JSON schema, as an object or as text'
 const MAX_CHOICES = 1_000
@@ -26,7 +26,7 @@ const Schema = z
 function readText(given: string): unknown {
   try {
     const value: unknown = JSON.parse(given)
-    if (isJsonObject(value)) noteSchemaText(value, given)
+    if (isJsonObject(value)) noteExactText(value, given)
     return value
   } catch {
     return null

@@ -11,8 +11,17 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
+import { parsePart } from '#libs/http-contract/parse-part.ts'
 import { parseDialect } from './parse-dialect.ts'
 import { shortText, ShortText } from './short-text.ts'
+import {
+  createFindTools,
+  nameTools,
+  toFlatName,
+  type FindTools,
+  type SpacedName,
+  type WantedTool,
+} from './tool-names.ts'
 
 const CHOICES = 'expected auto, none, required or {"type":"function","function":{"name":…}}'
 
@@ -33,6 +42,11 @@ const OtherType = ShortText.meta({ not: { const: 'function' } })
 const ToolDialects = z.union([
   z.object({ type: z.literal('function'), function: FunctionDefinition }),
   z.object({ type: z.literal('function'), ...FunctionDefinition.shape }),
+  z.object({
+    type: z.literal('namespace'),
+    name: ShortText,
+    tools: z.array(z.looseObject({ type: ShortText })),
+  }),
   z
     .object({ type: OtherType })
     .meta({ description: 'Another kind of tool: ignored, because the service cannot run it.' }),
@@ -42,21 +56,37 @@ export type OfferedTool = {
   readonly type: string
   /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
-  /** The path of the definition's fields within the tool. */
-  readonly path: '' | 'function.'
+  /** The path of the definition's fields within the body, such as `tools[0].function.`. */
+  readonly path: string
   /** The name of the field that has the schema. */
   readonly schemaField: 'parameters' | 'input_schema'
+  /** Present if the function is in a name space. `nameTools` gives its definition the name that the model sees. */
+  readonly spaced?: SpacedName
 }
 
+const NameSpace = z.object({ name: ShortText.min(1, 'expected a name'), tools: z.lazy(() => ToolList) })
+
 /**
- * Accepts a function, nested as in chat or flat as in Responses. Also accepts tools of other types, because some
- * clients send them by default; `toToolUse` drops them.
+ * Accepts a function, nested as in chat or flat as in Responses, or a name space with functions. Also accepts tools of
+ * other types, because some clients send them by default; `toToolUse` drops them.
  */
-const Tool = z
+export const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
-  .transform((tool, context): OfferedTool => {
+  .transform((tool, context): readonly OfferedTool[] => {
+    if (tool['input_schema'] !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        message: 'expected a function with parameters',
+        path: ['input_schema'],
+      })
+      return z.NEVER
+    }
+    if (tool.type === 'namespace') {
+      const space = parsePart(NameSpace, tool, { path: [], context })
+      return space?.tools.map((inner) => inSpace(space.name, inner)) ?? z.NEVER
+    }
     if (tool.type !== 'function')
-      return { type: tool.type, definition: null, path: '', schemaField: 'parameters' }
+      return [{ type: tool.type, definition: null, path: '', schemaField: 'parameters' }]
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters, strict } = read
@@ -68,11 +98,31 @@ const Tool = z
       ...(parameters?.text !== undefined && { parametersText: parameters.text }),
       ...(strict !== undefined && { strict }),
     }
-    return { type: tool.type, definition, path, schemaField: 'parameters' }
+    return [{ type: tool.type, definition, path, schemaField: 'parameters' }]
   })
   .meta(documentedAs(ToolDialects))
 
-const FunctionName = z.object({ name: ShortText }, CHOICES)
+function inSpace(space: string, tool: OfferedTool): OfferedTool {
+  const { definition, spaced } = tool
+  if (definition === null) return tool
+  const namespace = spaced === undefined ? space : toFlatName({ namespace: space, name: spaced.namespace })
+  return { ...tool, spaced: { namespace, name: spaced?.name ?? definition.name } }
+}
+
+/** Tools, with those in name spaces. */
+export const ToolList: z.ZodType<OfferedTool[]> = listOf(Tool, {
+  expected: 'expected an array of tools',
+}).transform((lists) =>
+  lists.flatMap((tools, index) => tools.map((tool) => placeTool(tool, `tools[${index}].`))),
+)
+
+/** Returns a tool whose `path` is relative to the parent of `place`. */
+export const placeTool = (tool: OfferedTool, place: string): OfferedTool => ({
+  ...tool,
+  path: place + tool.path,
+})
+
+const FunctionName = z.object({ name: ShortText, namespace: optional(ShortText) }, CHOICES)
 const NestedName = z.object({ type: z.literal('function'), function: FunctionName })
 const FlatName = z.object({ type: z.literal('function'), ...FunctionName.shape })
 
@@ -81,9 +131,10 @@ const CHOICE_MODES = z.enum(['auto', 'none', 'required', 'any'])
 /** Tools of other types are ignored here, as they are in `tools`. */
 const AllowedTool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
-  .transform((tool, context): string | null => {
-    if (tool.type !== 'function') return null
-    return parseDialect(FunctionName, tool, { nestedUnder: 'function', context })?.name ?? z.NEVER
+  .transform((tool, context): WantedTool | null => {
+    if (tool.type !== 'function' && tool.type !== 'namespace') return null
+    const read = parseDialect(FunctionName, tool, { nestedUnder: tool.type, context }) ?? z.NEVER
+    return tool.type === 'function' ? read : { namespace: read.name }
   })
   .meta(documentedAs(z.union([NestedName, FlatName, z.object({ type: OtherType })])))
 
@@ -103,11 +154,14 @@ const ChoiceDialects = z.union([
   z.object({ type: z.literal('allowed_tools'), ...AllowedTools.shape }),
 ])
 
-/** `allowed`: the names of the offered functions that may be called. */
+/** `allowed`: the offered functions that may be called. */
 type WantedChoice =
-  | ToolChoice
+  | 'auto'
+  | 'none'
+  | 'required'
+  | WantedTool
   | { readonly otherType: string }
-  | { readonly mode: 'auto' | 'required'; readonly allowed: readonly string[] }
+  | { readonly mode: 'auto' | 'required'; readonly allowed: readonly WantedTool[] }
 
 /** `any` is Mistral's name for `required`. */
 const Choice = z
@@ -120,13 +174,13 @@ const Choice = z
     if (choice.type !== 'allowed_tools') return { otherType: choice.type }
     const read = parseDialect(AllowedTools, choice, { nestedUnder: 'allowed_tools', context })
     if (read === undefined) return z.NEVER
-    return { mode: read.mode, allowed: read.tools.filter((name) => name !== null) }
+    return { mode: read.mode, allowed: read.tools.filter((tool) => tool !== null) }
   })
   .meta(documentedAs(ChoiceDialects))
 
 /** The tool fields of chat completions and Responses. */
 export const TOOL_FIELDS = {
-  tools: optional(listOf(Tool, { expected: 'expected an array of tools' })),
+  tools: optional(ToolList),
   tool_choice: optional(Choice),
   parallel_tool_calls: optional(z.boolean(BOOLEAN)).meta({ description: 'False: at most one call.' }),
 }
@@ -156,18 +210,19 @@ export function toToolUse(
     checkSchema,
   }: { model: CatalogModel; outputFormat: OutputFormat; checkSchema: CheckSchema },
 ): ToolUse {
-  const offered = fields.tools ?? []
+  const offered = nameTools(fields.tools ?? [])
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
   const choice = fields.tool_choice ?? 'auto'
   const all = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
-  const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
-  const toolChoice = toToolChoice(choice, tools)
+  const find = createFindTools(offered)
+  const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all, find) : all
+  const toolChoice = toToolChoice(choice, tools, find)
   const remaining = new Set(tools)
-  for (const [index, { definition, path, schemaField }] of offered.entries()) {
+  for (const { definition, path, schemaField } of offered) {
     if (definition === null || !remaining.has(definition)) continue
-    if (toolChoice !== 'none') checkName(definition.name, `tools[${index}].${path}name`, model)
+    if (toolChoice !== 'none') checkName(definition.name, `${path}name`, model)
     if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${path}${schemaField}`, definition.parametersText)
+    checkSchema(definition.parameters, `${path}${schemaField}`, definition.parametersText)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
@@ -183,16 +238,17 @@ function checkName(name: string, param: string, { callFormat }: CatalogModel): v
 }
 
 /** Returns the allowed tools, so that the model sees only the tools that it may call. */
-function toAllowed(allowed: readonly string[], tools: readonly ToolDefinition[]): ToolDefinition[] {
-  const names = new Set(tools.map(({ name }) => name))
-  const unknown = allowed.find((name) => !names.has(name))
-  if (unknown !== undefined) refuseUnoffered(unknown)
-  const wanted = new Set(allowed)
-  return tools.filter(({ name }) => wanted.has(name))
+function toAllowed(
+  allowed: readonly WantedTool[],
+  tools: readonly ToolDefinition[],
+  find: FindTools,
+): ToolDefinition[] {
+  const wanted = new Set(allowed.flatMap((tool) => findOffered(tool, find)))
+  return tools.filter((tool) => wanted.has(tool))
 }
 
-function toToolChoice(choice: WantedChoice, tools: readonly ToolDefinition[]): ToolChoice {
-  if (typeof choice === 'object' && 'allowed' in choice) return toToolChoice(choice.mode, tools)
+function toToolChoice(choice: WantedChoice, tools: readonly ToolDefinition[], find: FindTools): ToolChoice {
+  if (typeof choice === 'object' && 'allowed' in choice) return toToolChoice(choice.mode, tools, find)
   if (choice === 'auto' || choice === 'none') return choice
   if (choice === 'required') {
     return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
@@ -200,11 +256,17 @@ function toToolChoice(choice: WantedChoice, tools: readonly ToolDefinition[]): T
   if ('otherType' in choice) {
     return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not supported; ${CHOICES}`)
   }
-  return tools.some(({ name }) => name === choice.name) ? choice : refuseUnoffered(choice.name)
+  const [{ name }] = findOffered(choice, find)
+  return { name }
 }
 
-function refuseUnoffered(name: string): never {
-  return refuse('tool_choice', `no function '${shorten(name)}' is offered`)
+/** Returns at least one tool. */
+function findOffered(wanted: WantedTool, find: FindTools): readonly [ToolDefinition, ...ToolDefinition[]] {
+  const [first, ...others] = find(wanted)
+  if (first !== undefined) return [first, ...others]
+  const { namespace, name } = wanted
+  const named = [namespace, name].filter((one) => one !== undefined).join('.')
+  return refuse('tool_choice', `no function '${shorten(named)}' is offered`)
 }
 
 function refuse(param: string, problem: string): never {

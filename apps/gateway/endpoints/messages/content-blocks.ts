@@ -5,15 +5,19 @@ import { listOf } from '#libs/http-contract/list-of.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
+import { Attachment, toAttachmentText } from '../fields/attachments.ts'
+import { ObjectJson } from '../fields/exact-texts.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { ShortText } from '../fields/short-text.ts'
+import { toFoundText } from '../fields/tool-names.ts'
 
-/** A block of a message's content, as far as a prompt can have it. */
-export type Block =
+/** A block of a message's content, as far as a prompt can have it. `found`: the names of tools that a search has found. */
+export type Block = { readonly found?: readonly string[] } & (
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   | { readonly type: 'call'; readonly call: ToolCall }
   | { readonly type: 'result'; readonly toolCallId: string; readonly text: string }
   | { readonly type: 'ignored' }
+)
 
 const TextBlock = z
   .object({ type: z.literal('text'), text: z.string(TEXT) })
@@ -29,11 +33,11 @@ const ToolUseBlock = z
     type: z.literal('tool_use'),
     id: ShortText,
     name: ShortText,
-    input: z.record(z.string(), z.unknown(), 'expected an object'),
+    input: ObjectJson,
   })
   .transform(({ id, name, input }): Block => ({
     type: 'call',
-    call: { id, name, arguments: JSON.stringify(input) },
+    call: { id, name, arguments: input },
   }))
 
 /**
@@ -59,6 +63,29 @@ const IgnoredBlock = z
       .meta({ description: 'Ignored.' }),
   })
   .transform((): Block => ({ type: 'ignored' }))
+
+const ToolReferenceBlock = z
+  .object({ type: z.literal('tool_reference'), tool_name: ShortText })
+  .transform(({ tool_name: name }): Block => ({ type: 'text', text: toFoundText(name), found: [name] }))
+
+const SearchResultBlock = z
+  .object({
+    type: z.literal('search_result'),
+    title: optional(z.string(TEXT)),
+    source: optional(z.string(TEXT)),
+    content: optional(listOf(TextBlock, { expected: 'expected an array of text blocks' })),
+  })
+  .transform(({ title = '', source = '', content = [] }): Block => {
+    const heading = [title, source].map((text): Block => ({ type: 'text', text }))
+    return { type: 'text', text: joinTexts([...heading, ...content]) }
+  })
+
+const TextSource = z.object({ type: z.literal('text'), data: z.string() })
+
+const AttachmentBlock = Attachment.transform((block): Block => {
+  const source = TextSource.safeParse(block['source'])
+  return { type: 'text', text: source.success ? source.data.data : toAttachmentText(block) }
+})
 
 /** Advice for blocks that are refused, by their type. */
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -97,12 +124,19 @@ const TextOnly = z.discriminatedUnion('type', [TextBlock], { error: refuseBlock(
 /** The system prompt, or the content of a message of role system. */
 export const SystemContent = contentOf(TextOnly)
 
+const ResultContent = contentOf(
+  z.discriminatedUnion('type', [TextBlock, ToolReferenceBlock, SearchResultBlock, AttachmentBlock], {
+    error: refuseBlock('text'),
+  }),
+)
+
 const ToolResultBlock = z
-  .object({ type: z.literal('tool_result'), tool_use_id: ShortText, content: optional(contentOf(TextOnly)) })
+  .object({ type: z.literal('tool_result'), tool_use_id: ShortText, content: optional(ResultContent) })
   .transform(({ tool_use_id: toolCallId, content = [] }): Block => ({
     type: 'result',
     toolCallId,
     text: joinTexts(content),
+    found: content.flatMap(({ found = [] }) => found),
   }))
 
 export const UserContent = contentOf(

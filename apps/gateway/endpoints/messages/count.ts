@@ -1,15 +1,11 @@
 import { z } from 'zod'
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
+import { checkFields } from '../fields/field-rules.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { CountEndpoint } from '../serve-count.ts'
-import { PROMPT_FIELDS } from './messages-body.ts'
+import { MESSAGE_FIELDS, MessageCountBody } from './messages-body.ts'
 import { toPrompt } from './to-generation.ts'
-import { UNSUPPORTED_FIELDS } from './unsupported-fields.ts'
-
-/** The supported fields of a request, except `model`; fields that make no prompt are ignored. */
-export const MessageCountBody = z.object(PROMPT_FIELDS)
 
 /** The response body. */
 export const MessageCount = z.object({ input_tokens: z.int().min(0) })
@@ -19,9 +15,9 @@ export const messageCount: CountEndpoint = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'messages'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json, UNSUPPORTED_FIELDS)
+    const fields = checkFields(json, MESSAGE_FIELDS)
     refuseLongList(json, 'messages', model)
-    const prompt = toPrompt(parseBody(MessageCountBody, json), model)
+    const prompt = toPrompt(parseBody(MessageCountBody, fields), model)
     return { model, request: { ...prompt, sampling: {}, stop: [] } }
   },
   render: (tokens): z.infer<typeof MessageCount> => ({ input_tokens: tokens }),

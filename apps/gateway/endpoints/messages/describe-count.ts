@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
 import { COUNT_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
-import { MessageCount, MessageCountBody } from './count.ts'
-import { MESSAGES_PARAMETERS } from './parameters.ts'
+import { MessageCount } from './count.ts'
+import { MessageCountBody } from './messages-body.ts'
+import { ANTHROPIC_HEADERS } from '../fields/anthropic-headers.ts'
 
 export const messageCountDescription: OperationDescription = {
   method: 'post',
@@ -12,7 +13,7 @@ export const messageCountDescription: OperationDescription = {
   summary: 'Counts the input tokens of a message.',
   description:
     'Exactly the input tokens that the same request to /v1/messages would have, with those of the cache. It costs nothing.',
-  parameters: MESSAGES_PARAMETERS,
+  parameters: ANTHROPIC_HEADERS,
   request: {
     name: 'MessageCountRequest',
     schema: z.object({ model: ModelId, ...MessageCountBody.shape }),

@@ -1,11 +1,10 @@
-import { z } from 'zod'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { MessageEvent } from './message-events.ts'
 import { MessageObject } from './message-object.ts'
-import { MessagesBody } from './messages-body.ts'
-import { MESSAGES_PARAMETERS } from './parameters.ts'
+import { MESSAGE_FIELDS } from './messages-body.ts'
+import { ANTHROPIC_HEADERS } from '../fields/anthropic-headers.ts'
 
 const usage = {
   input_tokens: 12,
@@ -20,7 +19,7 @@ const message = {
   type: 'message',
   role: 'assistant',
   model: 'demo-chat',
-  content: [{ type: 'text', text: 'Hello!', citations: null }],
+  content: [{ type: 'text', text: 'Hello!' }],
   stop_reason: 'end_turn',
   stop_sequence: null,
   usage,
@@ -40,12 +39,12 @@ export const messagesDescription: OperationDescription = {
   summary: 'Continues a conversation, in the shape of Anthropic’s Messages.',
   description:
     'A chat generation in the shape of Anthropic’s Messages, whole or as a stream. The key may also be sent as ' +
-    'x-api-key. Images, documents and files are rejected; tools of other types are ignored. Errors have ' +
+    'x-api-key. Images, documents and files of a user are rejected; tools of other types are ignored. Errors have ' +
     'Anthropic’s shape.',
-  parameters: MESSAGES_PARAMETERS,
+  parameters: ANTHROPIC_HEADERS,
   request: {
     name: 'MessageRequest',
-    schema: z.object({ model: ModelId, ...MessagesBody.shape }),
+    schema: toRequestSchema(MESSAGE_FIELDS),
     examples: {
       message: { model: 'demo-chat', max_tokens: 1_024, messages: [{ role: 'user', content: 'Hello!' }] },
       stream: {

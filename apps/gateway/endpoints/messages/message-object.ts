@@ -17,7 +17,7 @@ export const MessageUsage = z.object({
 })
 export type MessageUsage = z.infer<typeof MessageUsage>
 
-export const TextBlock = z.object({ type: z.literal('text'), text: z.string(), citations: z.null() })
+export const TextBlock = z.object({ type: z.literal('text'), text: z.string() })
 export const ThinkingBlock = z.object({
   type: z.literal('thinking'),
   thinking: z.string(),
@@ -33,7 +33,6 @@ export const ToolUseBlock = z.object({
 })
 
 const ContentBlock = z.discriminatedUnion('type', [TextBlock, ThinkingBlock, ToolUseBlock])
-export type ContentBlock = z.infer<typeof ContentBlock>
 
 /** The response body of a message that is not streamed. */
 export const MessageObject = z.object({

@@ -1,16 +1,13 @@
 import { z } from 'zod'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { optional } from '../../http/parse-body.ts'
-import { BOOLEAN } from '../fields/field-texts.ts'
-import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
-import { ResponseFormat } from '../fields/output-format.ts'
+import { hint, tableOf } from '../fields/field-rules.ts'
+import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
-import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { TOOL_FIELDS } from '../fields/tools.ts'
 import { AssistantContent, SystemContent, UserContent } from './content-blocks.ts'
 import { MESSAGE_TOOL_FIELDS } from './message-tools.ts'
-import { Thinking, THINKING_EFFORTS } from './thinking.ts'
-
-const { stop: StopSequences, ...sampling } = SAMPLING_FIELDS
+import { Thinking } from './thinking.ts'
 
 const Message = z.discriminatedUnion(
   'role',
@@ -26,36 +23,23 @@ const Message = z.discriminatedUnion(
 )
 export type Message = z.output<typeof Message>
 
-/** The fields of a request that make its prompt, except `model`. */
-export const PROMPT_FIELDS = {
+/** The fields of a request whose tokens are counted, except `model`. */
+export const MessageCountBody = z.object({
   messages: listOf(Message, {
     expected: 'expected an array of messages',
     least: [1, 'expected at least one message'],
   }),
   system: optional(SystemContent),
+  ...GENERATION_FIELDS,
   thinking: optional(Thinking),
-  output_config: optional(
-    z.looseObject(
-      {
-        effort: optional(z.enum(THINKING_EFFORTS, `expected one of ${THINKING_EFFORTS.join(', ')}`)),
-        format: optional(ResponseFormat),
-      },
-      'expected an object',
-    ),
-  ).meta({ description: 'How much a model reasons, and the format of the text.' }),
+  parallel_tool_calls: TOOL_FIELDS.parallel_tool_calls,
   ...MESSAGE_TOOL_FIELDS,
-}
-
-/**
- * The supported fields of a Messages request, except `model`, which is read first. Rejected fields are listed in
- * `unsupported-fields.ts` and `refuse-unsupported.ts`; all others are ignored.
- */
-export const MessagesBody = z.object({
-  ...PROMPT_FIELDS,
-  max_tokens: OutputLimit,
-  stream: optional(z.boolean(BOOLEAN)),
-  stop_sequences: StopSequences,
-  ...LEAST_OUTPUT_FIELDS,
-  ...sampling,
 })
+export type MessageCountBody = z.output<typeof MessageCountBody>
+
+/** The fields of a Messages request that are read, except `model`, which is read first. */
+export const MessagesBody = z.object({ ...MessageCountBody.shape, max_tokens: OutputLimit })
 export type MessagesBody = z.output<typeof MessagesBody>
+
+// Claude Code sends edits of the context. Without them the conversation has more of its history.
+export const MESSAGE_FIELDS = tableOf(MessagesBody, { context_management: hint })

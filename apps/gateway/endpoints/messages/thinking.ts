@@ -1,20 +1,7 @@
 import { z } from 'zod'
 import type { ReasoningEffort } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { optional } from '../../http/parse-body.ts'
-
-/** The efforts of this interface. */
-export const THINKING_EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
-type ThinkingEffort = (typeof THINKING_EFFORTS)[number]
-
-/** The model's efforts have three levels. */
-const EFFORTS: Readonly<Record<ThinkingEffort, ReasoningEffort>> = {
-  low: 'low',
-  medium: 'low',
-  high: 'high',
-  xhigh: 'max',
-  max: 'max',
-}
+import { NAMED_EFFORTS, type NamedEffort } from '../fields/effort.ts'
 
 /** A smaller budget of reasoning tokens asks for little reasoning. */
 const HIGH_BUDGET = 4_096
@@ -39,20 +26,14 @@ export const Thinking = z.looseObject(
 /**
  * Returns the effort of a request. `disabled` takes precedence, then an effort, then a budget. A request that enables
  * thinking without an effort or a budget gets `low`. No model has a default effort above `low` (`ModelSpec`), so this
- * is never less than the model's default. A request with none of these fields gets the model's default.
+ * is never less than the model's default. Returns undefined if there is neither.
  */
 export function toEffort(
-  {
-    thinking,
-    effort,
-  }: {
-    readonly thinking: z.output<typeof Thinking> | undefined
-    readonly effort: ThinkingEffort | undefined
-  },
-  { defaultEffort }: Pick<ModelSpec, 'defaultEffort'>,
-): ReasoningEffort {
+  thinking: z.output<typeof Thinking> | undefined,
+  effort: NamedEffort | undefined,
+): ReasoningEffort | undefined {
   if (thinking?.type === 'disabled') return 'off'
-  if (effort !== undefined) return EFFORTS[effort]
-  if (thinking === undefined) return defaultEffort
+  if (effort !== undefined) return NAMED_EFFORTS[effort]
+  if (thinking === undefined) return undefined
   return (thinking.budget_tokens ?? 0) < HIGH_BUDGET ? 'low' : 'high'
 }

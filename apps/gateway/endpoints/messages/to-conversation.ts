@@ -8,13 +8,18 @@ import type { Message, MessagesBody } from './messages-body.ts'
  * interface. A user's turn may have tool results at any place. The results become messages of their own before the
  * turn's text, because templates expect results directly after the calls. Throws an `ApiError` `invalid_request` if the
  * conversation has no turn.
+ *
+ * Clients send system messages behind the user's text, such as Claude Code with its list of agents. Models expect such
+ * text at the beginning, and would take it for the last words of the user. So it goes in front of the user's text; if it
+ * follows results alone, it becomes a paragraph of the last result. A later request has the message at the same place,
+ * so its prompt begins with the same tokens.
  */
 export function toConversation({
   system,
   messages,
 }: Pick<MessagesBody, 'system' | 'messages'>): ChatMessage[] {
   const prompt = system === undefined ? '' : joinTexts(system.flatMap(withoutBillingHeader))
-  const turns = toTurns(messages).flatMap(toMessages)
+  const turns = placeSystems(toTurns(messages).flatMap(toMessages))
   if (turns.length === 0) {
     throw new ApiError('invalid_request', `'messages': expected at least one message with content.`, {
       param: 'messages',
@@ -57,6 +62,18 @@ function toMessages({ role, blocks }: Turn): ChatMessage[] {
   )
   const isAnswered = results.length > 0 && text === ''
   return isAnswered ? results : [...results, { role: 'user', content: text }]
+}
+
+function placeSystems(messages: readonly ChatMessage[]): ChatMessage[] {
+  const out: ChatMessage[] = []
+  for (const message of messages) {
+    const last = out.at(-1)
+    if (message.role === 'system' && last?.role === 'user') out.splice(-1, 0, message)
+    else if (message.role === 'system' && last?.role === 'tool') {
+      out[out.length - 1] = { ...last, content: [last.content, message.content].filter(Boolean).join('\n\n') }
+    } else out.push(message)
+  }
+  return out
 }
 
 /** The model wrote its text without separators between the blocks, so it is joined without them. */

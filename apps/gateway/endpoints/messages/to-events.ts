@@ -5,13 +5,22 @@ import type { ErrorBody } from '../../http/handle-error.ts'
 import { toMessagesError } from '../../http/messages-error.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import { toJson } from '../to-json.ts'
-import { SIGNATURE, toMessage, toMessageUsage, toStop } from './to-object.ts'
+import { SIGNATURE, toInputText, toMessage, toMessageUsage, toStop } from './to-object.ts'
+
+/** By a tool's name: true if its arguments are streamed as they arrive; undefined if the request's header decides. */
+export type EagerTools = ReadonlyMap<string | undefined, boolean | undefined> | null
+
+/** Names in `anthropic-beta` the mode in which arguments are streamed as they arrive. */
+const EAGER_BETA = 'fine-grained-tool-streaming'
 
 /**
  * Creates the renderer of one stream. The stream begins with `message_start`. Each block has three kinds of events: its
  * start, its deltas and its stop. The stream ends with `message_delta` and `message_stop`.
+ *
+ * The arguments of a call are sent when they are complete, so that they are always a JSON object: clients of this
+ * interface expect that. They are sent as they arrive if the tool or the request asks for it.
  */
-export function createMessageEvents(answer: Answer<unknown>): StreamRenderer {
+export function createMessageEvents(answer: Answer<EagerTools>): StreamRenderer {
   return new MessageEvents(answer)
 }
 
@@ -30,7 +39,7 @@ type Kind = keyof typeof DELTAS
 class MessageEvents implements StreamRenderer {
   readonly headers = NO_HEADERS
   readonly keepAlive = toEvent('ping', '')
-  readonly #answer: Answer<unknown>
+  readonly #answer: Answer<EagerTools>
   #prompt: Usage | null = null
   #begun = false
   #ended = false
@@ -41,8 +50,10 @@ class MessageEvents implements StreamRenderer {
   #call = -1
   /** Text of the open block for which no event is written yet: consecutive deltas of a batch share one event. */
   #buffered = ''
+  /** True while the open block is a call whose arguments are sent when they are complete. */
+  #isWhole = false
 
-  constructor(answer: Answer<unknown>) {
+  constructor(answer: Answer<EagerTools>) {
     this.#answer = answer
   }
 
@@ -57,7 +68,7 @@ class MessageEvents implements StreamRenderer {
       if (this.#ended) break
       rendered += event.type === 'generation-end' ? this.#end(event) : this.#write(event)
     }
-    return rendered + this.#flush()
+    return this.#isWhole ? rendered : rendered + this.#flush()
   }
 
   ended(): boolean {
@@ -82,15 +93,12 @@ class MessageEvents implements StreamRenderer {
       case 'token-logprobs':
         return ''
       case 'text-delta':
-        return this.#add('text', event.text, '"type":"text","text":"","citations":null')
+        return this.#add('text', event.text, '"type":"text","text":""')
       case 'reasoning-delta':
         return this.#add('thinking', event.text, '"type":"thinking","thinking":"","signature":""')
       case 'tool-call-start':
         this.#call = event.index
-        return this.#start(
-          'tool_use',
-          `"type":"tool_use","id":${toJson(event.id)},"name":${toJson(event.name)},"input":{}`,
-        )
+        return this.#startCall(event)
       case 'tool-call-delta':
         if (this.#open !== 'tool_use' || this.#call !== event.index) {
           throw brokenOutput('a tool call went on after its end')
@@ -104,6 +112,15 @@ class MessageEvents implements StreamRenderer {
     if (text === '') return ''
     const started = this.#open === kind ? '' : this.#start(kind, block)
     this.#buffered += text
+    return started
+  }
+
+  #startCall({ id, name }: Extract<OutputEvent, { type: 'tool-call-start' }>): string {
+    const block = `"type":"tool_use","id":${toJson(id)},"name":${toJson(name)},"input":{}`
+    const started = this.#start('tool_use', block)
+    const { headers, options } = this.#answer
+    const isEager = options?.get(name) ?? String(headers['anthropic-beta']).includes(EAGER_BETA)
+    this.#isWhole = !isEager
     return started
   }
 
@@ -129,6 +146,8 @@ class MessageEvents implements StreamRenderer {
 
   #stop(): string {
     if (this.#open === null) return ''
+    if (this.#isWhole) this.#buffered = toInputText(this.#buffered)
+    this.#isWhole = false
     const flushed = this.#flush()
     const signed = this.#open === 'thinking' ? this.#delta('signature_delta', 'signature', SIGNATURE) : ''
     this.#open = null

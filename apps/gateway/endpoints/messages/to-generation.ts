@@ -3,21 +3,17 @@ import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
+import { mergeEfforts } from '../fields/effort.ts'
+import { toFormat, toOutputLimit } from '../fields/generation-fields.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
-import { toOutputFormat } from '../fields/output-format.ts'
-import { toMaxOutputTokens } from '../fields/output-limit.ts'
-import { toSampling } from '../fields/sampling.ts'
+import { toEfforts } from '../fields/reasoning-switches.ts'
+import { toSampling, toStop } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
-import type { MessagesBody } from './messages-body.ts'
+import { withoutDeferred } from './message-tools.ts'
+import type { MessageCountBody, MessagesBody } from './messages-body.ts'
 import { toEffort } from './thinking.ts'
 import { toConversation } from './to-conversation.ts'
-
-/** The fields of a body that make its prompt. */
-type PromptBody = Pick<
-  MessagesBody,
-  'messages' | 'system' | 'thinking' | 'output_config' | 'tools' | 'tool_choice'
->
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
@@ -30,12 +26,12 @@ export function toGeneration(
 ): Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'> {
   refuseEndByAssistant(body)
   const prompt = toPrompt(body, model)
-  const maxOutputTokens = toMaxOutputTokens([body.max_tokens], model)
+  const maxOutputTokens = toOutputLimit(body, { model })
   return {
     request: {
       ...prompt,
       sampling: toSampling(body),
-      stop: body.stop_sequences ?? [],
+      stop: toStop(body),
       ...toLeastOutput(body, { ...prompt, maxOutputTokens, model }),
     },
     maxOutputTokens,
@@ -55,18 +51,24 @@ function refuseEndByAssistant({ messages }: MessagesBody): void {
 }
 
 /** Translates the fields that make the prompt. Throws the errors of `toGeneration`. */
-export function toPrompt(body: PromptBody, model: CatalogModel): Omit<ChatRequest, 'sampling' | 'stop'> {
+export function toPrompt(
+  body: MessageCountBody,
+  model: CatalogModel,
+): Omit<ChatRequest, 'sampling' | 'stop'> {
   const use = noGrammars()
   const checkSchema = createCheckSchema(use)
-  const formats = { 'output_config.format': body.output_config?.format }
-  const outputFormat = toOutputFormat(formats, {}, { checkSchema, use })
-  const { tools, tool_choice: chosen } = body
-  const fields = { tools, tool_choice: chosen?.choice, parallel_tool_calls: chosen?.parallel }
+  const outputFormat = toFormat(body, { checkSchema, use })
+  const { tool_choice: chosen, thinking, output_config: config } = body
+  const found = body.messages.flatMap(({ content }) => content.flatMap((block) => block.found ?? []))
+  const tools = withoutDeferred(body.tools ?? [], { found, chosen })
+  const isSingle = [chosen?.parallel, body.parallel_tool_calls].includes(false)
+  const fields = { tools, tool_choice: chosen?.choice, parallel_tool_calls: !isSingle }
+  const otherEfforts = toEfforts({ ...body, thinking: undefined, output_config: undefined })
   return {
     kind: 'chat',
     messages: toConversation(body),
     ...toToolUse(fields, { model, outputFormat, checkSchema }),
     outputFormat,
-    reasoningEffort: toEffort({ thinking: body.thinking, effort: body.output_config?.effort }, model),
+    reasoningEffort: mergeEfforts({ ...otherEfforts, thinking: toEffort(thinking, config?.effort) }, model),
   }
 }

@@ -1,19 +1,16 @@
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
-import { isJsonObject, type JsonObject } from '#libs/json-schema/json-schema.ts'
+import { JsonText, writeExact } from '#libs/json-schema/exact-json.ts'
+import { isJsonObject } from '#libs/json-schema/json-schema.ts'
 import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
-import type { ContentBlock, MessageObject, MessageUsage, StopReason } from './message-object.ts'
+import type { MessageObject, MessageUsage, StopReason } from './message-object.ts'
 
-/** Returns the body of a message that is not streamed. */
-export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): MessageObject {
+/** Returns the JSON of a message that is not streamed. */
+export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): string {
   const { parts, usage } = generation
-  return {
-    ...toMessage(answer, usage),
-    content: parts.map(toBlock),
-    ...toStop(generation),
-  }
+  return writeExact({ ...toMessage(answer, usage), content: parts.map(toBlock), ...toStop(generation) })
 }
 
 /** Returns the message as it begins: without content, and without the reason of its end. */
@@ -59,31 +56,34 @@ const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', 'tool-calls': 'to
 /** Clients send reasoning back only with a signature. */
 export const SIGNATURE = 'bWlsbHJhY2U='
 
-function toBlock(part: OutputPart): ContentBlock {
+function toBlock(part: OutputPart): object {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: part.text, citations: null }
+      return { type: 'text', text: part.text }
     case 'reasoning':
       return { type: 'thinking', thinking: part.text, signature: SIGNATURE }
     case 'tool-call': {
       const { id, name, arguments: text } = part.call
-      return { type: 'tool_use', id, name, input: toInput(text) }
+      return { type: 'tool_use', id, name, input: new JsonText(toInputJson(text)) }
     }
   }
 }
 
 /**
- * Returns a call's arguments as an object. The arguments of a call that was cut off, or that the model wrote wrongly,
- * are no JSON object. In that case the object has their text in the field `arguments`, so that the tool's own check can
- * report the text to the model.
+ * Returns the JSON of a call's arguments as an object, as the model wrote it. The arguments of a call that was cut off,
+ * or that the model wrote wrongly, are no JSON object. In that case the object has their text in the field `arguments`,
+ * so that the tool's own check can report the text to the model.
  */
-function toInput(text: string): JsonObject {
-  if (text === '') return {}
+function toInputJson(text: string): string {
+  if (text === '') return '{}'
   try {
     const input: unknown = JSON.parse(text)
-    if (isJsonObject(input) && isWithinLevels(input, MAX_LEVELS)) return input
+    if (isJsonObject(input) && isWithinLevels(input, MAX_LEVELS)) return text
   } catch {
     // Not JSON.
   }
-  return { arguments: text }
+  return JSON.stringify({ arguments: text })
 }
+
+/** Returns the same for a stream, where a call without arguments has an empty text. */
+export const toInputText = (text: string): string => (text === '' ? '' : toInputJson(text))

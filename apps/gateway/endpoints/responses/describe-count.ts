@@ -1,9 +1,8 @@
-import { z } from 'zod'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { COUNT_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { ResponseCount } from './count.ts'
-import { ResponsesBody } from './responses-body.ts'
+import { RESPONSES_FIELDS } from './responses-body.ts'
 
 export const responseCountDescription: OperationDescription = {
   method: 'post',
@@ -15,7 +14,7 @@ export const responseCountDescription: OperationDescription = {
   parameters: [],
   request: {
     name: 'ResponseCountRequest',
-    schema: z.object({ model: ModelId, ...ResponsesBody.shape }),
+    schema: toRequestSchema(RESPONSES_FIELDS),
     examples: { text: { model: 'demo-chat', instructions: 'Be brief.', input: 'Hello!' } },
   },
   answer: {

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { EVENTS_HEADER } from './choose-events.ts'
 import { ResponseEvent } from './response-events.ts'
 import { ResponseObject } from './response-object.ts'
-import { LOGPROBS, ResponsesBody } from './responses-body.ts'
+import { LOGPROBS, RESPONSES_FIELDS } from './responses-body.ts'
 
 const message = {
   id: 'msg_0199_0',
@@ -84,7 +84,7 @@ export const responsesDescription: OperationDescription = {
   ),
   request: {
     name: 'ResponseRequest',
-    schema: z.object({ model: ModelId, ...ResponsesBody.shape }),
+    schema: toRequestSchema(RESPONSES_FIELDS),
     examples: {
       text: { model: 'demo-chat', instructions: 'Be brief.', input: 'Hello!' },
       stream: { model: 'demo-chat', input: 'Hello!', stream: true },

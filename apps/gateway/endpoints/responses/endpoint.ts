@@ -1,10 +1,9 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
+import { checkFields } from '../fields/field-rules.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { ResponsesBody } from './responses-body.ts'
-import { UNSUPPORTED_FIELDS } from './unsupported-fields.ts'
+import { RESPONSES_FIELDS, ResponsesBody, SEALED_REASONING } from './responses-body.ts'
 import { createResponseEvents } from './to-events.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject, type ResponsesOptions } from './to-object.ts'
@@ -12,18 +11,22 @@ import { toSettings } from './to-settings.ts'
 
 /** `POST /v1/responses`. */
 export const responses: GenerationEndpoint<ResponsesOptions> = {
-  prepare(json, catalog) {
+  prepare(json, { reasoningKeys, ...catalog }) {
     requireFields(json, ['model', 'input'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json, UNSUPPORTED_FIELDS)
+    const fields = checkFields(json, RESPONSES_FIELDS)
     refuseLongList(json, 'input', model)
-    const body = parseBody(ResponsesBody, json)
-    const generation = toGeneration(body, model)
+    const body = parseBody(ResponsesBody, fields)
+    const { spacedNames, ...generation } = toGeneration(body, model, reasoningKeys)
     return {
       model,
       ...generation,
       stream: body.stream === true,
-      options: { settings: toSettings(body, generation, model) },
+      options: {
+        settings: toSettings(body, generation, model),
+        sealsReasoning: body.include?.includes(SEALED_REASONING) === true,
+        spacedNames,
+      },
     }
   },
   renderWhole: toObject,

@@ -1,4 +1,3 @@
-import type { OutputPart } from '../../generation/collect.ts'
 import { toJson } from '../to-json.ts'
 import {
   createSharedEvents,
@@ -8,7 +7,7 @@ import {
   type OpenItem,
   type WriteEvent,
 } from './item-events.ts'
-import { toItem, toOutputText, toSummaryText } from './to-items.ts'
+import { toItem, toOutputText, toSummaryText, type ItemPart } from './to-items.ts'
 
 /**
  * Writes OpenAI's complete sequence of events. For each item it has `output_item.added`, the `added` event of the part,
@@ -45,7 +44,7 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
     },
   }
 
-  function partDone(item: OpenItem, part: OutputPart, finished: FinishedItem): string {
+  function partDone(item: OpenItem, part: ItemPart, finished: FinishedItem): string {
     if (part.type === 'tool-call') {
       const { name, arguments: text } = part.call
       const fields = `"name":${toJson(name)},"arguments":${toJson(text)}`

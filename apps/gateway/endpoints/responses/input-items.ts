@@ -6,9 +6,10 @@ import { contentsOf } from '../fields/content.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { ShortText } from '../fields/short-text.ts'
+import { ToolList } from '../fields/tools.ts'
 import { createOtherItems } from './other-items.ts'
 
-const { Content, AssistantContent } = contentsOf('input_text')
+const { Content, ResultContent, AssistantContent } = contentsOf('input_text')
 
 /** Message items have no field `tool_calls`. It is rejected because ignoring it would lose the calls. */
 const NoToolCalls = optional(
@@ -44,17 +45,28 @@ const MessageItem = z.discriminatedUnion('role', [AssistantItem, InputMessageIte
     'expected one of system, developer, user, assistant; a tool’s result is an item of type function_call_output',
 })
 
+/** Without an id, a result belongs to a call by its place. */
+const CallId = optional(ShortText).transform((id) => id ?? '')
+
 const FunctionCallItem = z.object({
   type: z.literal('function_call'),
-  call_id: ShortText,
+  call_id: CallId,
   name: ShortText,
+  namespace: optional(ShortText),
   arguments: optional(z.string(TEXT)).transform((text) => text ?? ''),
 })
 
 const FunctionCallOutputItem = z.object({
   type: z.literal('function_call_output'),
-  call_id: ShortText,
-  output: Content,
+  call_id: CallId,
+  output: ResultContent,
+})
+
+/** The result of a search for tools: the model may call the found tools from then on. */
+const ToolSearchOutputItem = z.object({
+  type: z.literal('tool_search_output'),
+  call_id: CallId,
+  tools: ToolList,
 })
 
 const REASONING = 'expected an array of parts with text'
@@ -63,13 +75,21 @@ const ReasoningText = optional(
   listOf(z.object({ text: z.string(TEXT) }, REASONING), { expected: REASONING }),
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
-/**
- * The text of the content, or the text of the summary if there is no content. Encrypted reasoning is ignored, because it
- * cannot be read.
- */
+/** `toMessages` reads encrypted reasoning. The text of the content counts, or the text of the summary if there is none. */
 const ReasoningItem = z
-  .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
-  .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
+  .object({
+    type: z.literal('reasoning'),
+    content: ReasoningText,
+    summary: ReasoningText,
+    encrypted_content: optional(z.string(TEXT)).meta({
+      description: 'As the service returned it; that of another service is ignored.',
+    }),
+  })
+  .transform(({ type, content, summary, encrypted_content: sealed }) => ({
+    type,
+    text: content === '' ? summary : content,
+    sealed,
+  }))
 
 const ItemReference = z.object({ type: z.literal('item_reference'), id: ShortText })
 
@@ -81,9 +101,10 @@ const InputItem = z.discriminatedUnion(
     MessageItem,
     FunctionCallItem,
     FunctionCallOutputItem,
+    ToolSearchOutputItem,
     ReasoningItem,
     ItemReference,
-    ...createOtherItems(Content),
+    ...createOtherItems(ResultContent),
   ],
   { error: ({ code, input }) => (code === 'invalid_union' ? describeType(input) : 'expected an item') },
 )

@@ -1,10 +1,10 @@
-import type { OutputPart } from '../../generation/collect.ts'
 import { toJson } from '../to-json.ts'
+import type { ItemPart } from './to-items.ts'
 
 /** An item whose events are being written. */
 export type OpenItem = {
   /** The part as it began, without text or arguments. */
-  readonly start: OutputPart
+  readonly start: ItemPart
   readonly id: string
   readonly index: number
   /** JSON of the fields `item_id` and `output_index`. */
@@ -19,7 +19,7 @@ export type ItemEvents = {
   begin(item: OpenItem): string
   /** `logprobs` is the JSON of the log probabilities of `text`, entries joined by commas; empty if there are none. */
   add(item: OpenItem, text: string, logprobs: string): string
-  end(item: OpenItem, part: OutputPart, finished: FinishedItem): string
+  end(item: OpenItem, part: ItemPart, finished: FinishedItem): string
 }
 
 /** The JSON of a finished item. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { TEXT } from '../fields/field-texts.ts'
+import { listJson, ObjectJson, toExactJson } from '../fields/exact-texts.ts'
 import { ShortText } from '../fields/short-text.ts'
 
 /**
@@ -25,6 +26,7 @@ export function createOtherItems(Content: z.ZodType<string>) {
 
   return [
     CustomCall,
+    ToolSearchCall,
     CustomCallOutput,
     LocalShellCall,
     LocalShellCallOutput,
@@ -39,11 +41,19 @@ export function createOtherItems(Content: z.ZodType<string>) {
   ] as const
 }
 
-const call = (call_id: string, name: string, args: unknown) => ({
-  type: 'function_call' as const,
+type Call = {
+  type: 'function_call'
+  call_id: string
+  name: string
+  namespace?: string | undefined
+  arguments: string
+}
+
+const call = (call_id: string, name: string, args: string): Call => ({
+  type: 'function_call',
   call_id,
   name,
-  arguments: typeof args === 'string' ? args : JSON.stringify(args),
+  arguments: args,
 })
 
 const result = (call_id: string, output: string) => ({
@@ -61,39 +71,50 @@ const answered = (called: ReturnType<typeof call>, output: string) => ({
 
 const ignored = () => ({ type: 'ignored' as const })
 
-const OBJECT = 'expected an object'
-const Fields = z.looseObject({}, OBJECT)
-
 const CustomCall = z
   .object({
     type: z.literal('custom_tool_call'),
     call_id: ShortText,
     name: ShortText,
+    namespace: optional(ShortText),
     input: z.string(TEXT),
   })
-  .transform(({ call_id, name, input }) => call(call_id, name, { input }))
+  .transform(({ call_id, name, namespace, input }) => ({
+    ...call(call_id, name, JSON.stringify({ input })),
+    namespace,
+  }))
+
+/** A search that another service has run has no `call_id`. */
+const ToolSearchCall = z
+  .object({
+    type: z.literal('tool_search_call'),
+    call_id: optional(ShortText),
+    arguments: optional(ObjectJson),
+  })
+  .transform(({ call_id = '', arguments: args = '{}' }) => call(call_id, 'tool_search', args))
 
 const LocalShellCall = z
-  .object({ type: z.literal('local_shell_call'), call_id: ShortText, action: Fields })
+  .object({ type: z.literal('local_shell_call'), call_id: ShortText, action: ObjectJson })
   .transform(({ call_id, action }) => call(call_id, 'local_shell', action))
 
 const ShellCall = z
-  .object({ type: z.literal('shell_call'), call_id: ShortText, action: Fields })
+  .object({ type: z.literal('shell_call'), call_id: ShortText, action: ObjectJson })
   .transform(({ call_id, action }) => call(call_id, 'shell', action))
 
 const OUTPUTS = 'expected an array of outputs'
+const NONE = '[]'
 
 /** Each output has several fields, so the result is the JSON of the outputs. */
 const ShellCallOutput = z
   .object({
     type: z.literal('shell_call_output'),
     call_id: ShortText,
-    output: z.array(z.unknown(), OUTPUTS),
+    output: listJson(OUTPUTS),
   })
-  .transform(({ call_id, output }) => result(call_id, JSON.stringify(output)))
+  .transform(({ call_id, output }) => result(call_id, output))
 
 const ApplyPatchCall = z
-  .object({ type: z.literal('apply_patch_call'), call_id: ShortText, operation: Fields })
+  .object({ type: z.literal('apply_patch_call'), call_id: ShortText, operation: ObjectJson })
   .transform(({ call_id, operation }) => call(call_id, 'apply_patch', operation))
 
 const ApplyPatchCallOutput = z
@@ -125,13 +146,11 @@ const FileSearchCall = z
   .object({
     type: z.literal('file_search_call'),
     id: optional(ShortText),
-    queries: optional(z.array(z.unknown(), 'expected an array of queries')),
-    results: optional(z.array(z.unknown(), 'expected an array of results')),
+    queries: optional(listJson('expected an array of queries')),
+    results: optional(listJson('expected an array of results')),
   })
-  .transform(({ id = '', queries = [], results = [] }) =>
-    results.length === 0
-      ? ignored()
-      : answered(call(id, 'file_search', { queries }), JSON.stringify(results)),
+  .transform(({ id = '', queries = NONE, results = NONE }) =>
+    results === NONE ? ignored() : answered(call(id, 'file_search', `{"queries":${queries}}`), results),
   )
 
 const CodeInterpreterCall = z
@@ -139,10 +158,10 @@ const CodeInterpreterCall = z
     type: z.literal('code_interpreter_call'),
     id: optional(ShortText),
     code: optional(z.string(TEXT)),
-    outputs: optional(z.array(z.unknown(), OUTPUTS)),
+    outputs: optional(listJson(OUTPUTS)),
   })
-  .transform(({ id = '', code = '', outputs = [] }) =>
-    answered(call(id, 'code_interpreter', { code }), outputs.length === 0 ? '' : JSON.stringify(outputs)),
+  .transform(({ id = '', code = '', outputs = NONE }) =>
+    answered(call(id, 'code_interpreter', JSON.stringify({ code })), outputs === NONE ? '' : outputs),
   )
 
 const IgnoredItem = z
@@ -157,4 +176,4 @@ const IgnoredItem = z
   })
   .transform(ignored)
 
-const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const toText = (value: unknown): string => (typeof value === 'string' ? value : toExactJson(value))

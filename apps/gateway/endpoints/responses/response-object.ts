@@ -25,6 +25,9 @@ const ReasoningItem = z.object({
     .array(SummaryText)
     .meta({ description: 'The complete reasoning text, because clients show the summary.' }),
   content: z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() })),
+  encrypted_content: z.string().optional().meta({
+    description: 'The reasoning, encrypted for this account, if include asks for it.',
+  }),
 })
 
 const MessageItem = z.object({
@@ -41,6 +44,10 @@ const FunctionCallItem = z.object({
   status: ItemStatus,
   call_id: z.string().meta({ description: 'The call_id of the function_call_output with the result.' }),
   name: z.string(),
+  namespace: z
+    .string()
+    .optional()
+    .meta({ description: 'The name space of the function; absent if it has none.' }),
   arguments: z.string().meta({ description: 'The text that the model generated; not always valid JSON.' }),
 })
 

@@ -6,7 +6,7 @@ import { createFullEvents } from './full-events.ts'
 import { createWriteEvent } from './item-events.ts'
 import { createSpecEvents } from './spec-events.ts'
 import { toEndStatus } from './to-items.ts'
-import { toResponse, type ResponsesOptions } from './to-object.ts'
+import { toResponse, toSeal, type ResponsesOptions } from './to-object.ts'
 import { createItemWriter } from './write-items.ts'
 
 /**
@@ -17,17 +17,18 @@ import { createItemWriter } from './write-items.ts'
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)
   const write = createWriteEvent({ named: eventSet === 'full' })
-  const items = createItemWriter(
-    eventSet === 'full' ? createFullEvents(write) : createSpecEvents(write),
-    answer.id,
-  )
+  const items = createItemWriter(eventSet === 'full' ? createFullEvents(write) : createSpecEvents(write), {
+    requestId: answer.id,
+    spacedNames: answer.options.spacedNames,
+    seal: toSeal(answer),
+  })
   let begun = false
   let ended = false
 
   function begin(): string {
     if (begun) return ''
     begun = true
-    const response = `"response":${joinOutput(toResponse(answer, { status: 'in_progress' }), [])}`
+    const response = `"response":${toResponse(answer, { status: 'in_progress' }, [])}`
     return write('response.created', response) + write('response.in_progress', response)
   }
 
@@ -35,7 +36,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
     ended = true
     const status = toEndStatus(finishReason)
     const itemEvents = items.end(status)
-    const response = joinOutput(toResponse(answer, { status, usage }), items.ended)
+    const response = toResponse(answer, { status, usage }, items.ended)
     return itemEvents + write('response.completed', `"response":${response}`)
   }
 
@@ -54,13 +55,8 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
     /** The error is in `response.error` and in `error`. Without the field `error`, some clients ignore the failure. */
     renderError({ error }) {
       const beginning = begin()
-      const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)
+      const response = toResponse(answer, { status: 'failed', error }, items.ended)
       return beginning + write('response.failed', `"response":${response},"error":${toJson(error)}`)
     },
   }
-}
-
-/** Returns the JSON of the response with `items` as its output. The items are JSON already. */
-function joinOutput(response: object, items: readonly string[]): string {
-  return `${toJson(response).slice(0, -1)},"output":[${items.join(',')}]}`
 }

@@ -1,20 +1,33 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toJson } from '../to-json.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
-import { toEndStatus, toItems } from './to-items.ts'
+import { sealReasoning } from './sealed-reasoning.ts'
+import { toEndStatus, toItems, type Seal } from './to-items.ts'
 
-/** The settings of the request that the response repeats. */
-export type ResponsesOptions = { readonly settings: ResponseSettings }
+export type ResponsesOptions = {
+  /** The JSON of the settings that the response repeats (`ResponseSettings`). */
+  readonly settings: string
+  /** True: reasoning items have the encrypted reasoning as well. */
+  readonly sealsReasoning: boolean
+  readonly spacedNames: SpacedNames
+}
 
-/** Returns the body of a response that is not streamed. */
-export function toObject(generation: FinishedGeneration, answer: Answer<ResponsesOptions>): ResponseObject {
+/** Returns the JSON of a response that is not streamed. */
+export function toObject(generation: FinishedGeneration, answer: Answer<ResponsesOptions>): string {
   const { finishReason, usage } = generation
-  return {
-    ...toResponse(answer, { status: toEndStatus(finishReason), usage }),
-    output: toItems(generation, answer.id),
-  }
+  const { spacedNames } = answer.options
+  const options = { requestId: answer.id, spacedNames, seal: toSeal(answer) }
+  const items = toItems(generation, options).map(toJson)
+  return toResponse(answer, { status: toEndStatus(finishReason), usage }, items)
+}
+
+/** Returns the function that encrypts reasoning; null if the request does not ask for it. */
+export function toSeal({ options, reasoningKeys }: Answer<ResponsesOptions>): Seal | null {
+  return options.sealsReasoning ? (text) => sealReasoning(text, reasoningKeys) : null
 }
 
 type Outcome =
@@ -22,13 +35,14 @@ type Outcome =
   | { readonly status: 'completed' | 'incomplete'; readonly usage: Usage }
   | { readonly status: 'failed'; readonly error: { readonly code: string; readonly message: string } }
 
-/** Returns the response without its output. */
+/** Returns the JSON of a response. `items` has the JSON of each item of its output. */
 export function toResponse(
   answer: Answer<ResponsesOptions>,
   outcome: Outcome,
-): Omit<ResponseObject, 'output'> {
+  items: readonly string[],
+): string {
   const { status } = outcome
-  return {
+  const head: Omit<ResponseObject, 'output' | keyof ResponseSettings> = {
     id: `resp_${answer.id}`,
     object: 'response',
     created_at: answer.created,
@@ -38,8 +52,9 @@ export function toResponse(
     error: 'error' in outcome ? { code: outcome.error.code, message: outcome.error.message } : null,
     model: answer.model.id,
     usage: 'usage' in outcome ? toResponseUsage(outcome.usage) : null,
-    ...answer.options.settings,
   }
+  const settings = answer.options.settings.slice(1, -1)
+  return `${toJson(head).slice(0, -1)},${settings},"output":[${items.join(',')}]}`
 }
 
 /**

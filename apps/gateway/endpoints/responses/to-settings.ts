@@ -1,6 +1,8 @@
 import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { JsonText, writeExact } from '#libs/json-schema/exact-json.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { NamedFormat } from '../fields/output-format.ts'
+import { toOneLine } from '../to-json.ts'
 import type { ResponseSettings } from './response-object.ts'
 import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
@@ -13,20 +15,23 @@ import type { ResponsesGeneration } from './to-generation.ts'
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
- * Returns the settings with which the request runs: dropped tools are left out, aliases are resolved, and limits are
+ * Returns the JSON of the settings with which the request runs: dropped tools are left out, aliases are resolved, and limits are
  * clamped. Open Responses requires a number for each sampling setting. Sampling settings that the request does not have
  * get neutral numbers, because only the worker knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,
-  { request, maxOutputTokens }: ResponsesGeneration,
+  { request, maxOutputTokens }: Omit<ResponsesGeneration, 'spacedNames'>,
   model: ModelSpec,
-): ResponseSettings {
+): string {
   const effort = model.reasoning ? request.reasoningEffort : 'off'
-  return {
+  const settings: WrittenSettings = {
     background: false,
     frequency_penalty: body.frequency_penalty ?? 0,
-    instructions: repeat(body.instructions, null),
+    instructions: repeat(
+      body.instructions === undefined ? 'null' : JSON.stringify(body.instructions),
+      'null',
+    ),
     max_output_tokens: maxOutputTokens,
     max_tool_calls: null,
     metadata: body.metadata ?? {},
@@ -40,34 +45,47 @@ export function toSettings(
     service_tier: 'default',
     store: false,
     temperature: body.temperature ?? 1,
-    text: { format: toFormat(body.text?.format ?? body.response_format) },
+    text: { format: toFormat(toNamed(body)) },
     tool_choice: toChoice(request.toolChoice),
-    tools: repeat(request.tools.map(toTool), []),
+    tools: repeat(writeExact(request.tools.map(toTool)), '[]'),
     top_logprobs: request.topLogprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: 'disabled',
     user: body.user ?? null,
   }
+  return toOneLine(writeExact(settings))
+}
+
+/** The settings, with the parts that are written in the caller's own spelling. */
+type WrittenSettings = Omit<ResponseSettings, 'instructions' | 'text' | 'tools'> &
+  Readonly<Record<'instructions' | 'text' | 'tools', unknown>>
+
+/** Returns the format whose name the response repeats. */
+function toNamed(body: ResponsesBody): NamedFormat | undefined {
+  return body.text?.format ?? body.response_format ?? body.output_config?.format ?? body.output_format
 }
 
 function toChoice(choice: ToolChoice): ResponseSettings['tool_choice'] {
   return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
 }
 
-function toTool(tool: ToolDefinition): ResponseSettings['tools'][number] {
-  const { name, description, parameters, strict = false } = tool
-  return { type: 'function', name, description, parameters, strict }
+function toTool(tool: ToolDefinition) {
+  const { name, description, parameters, parametersText: text, strict = false } = tool
+  return { type: 'function', name, description, parameters: toExact(parameters, text), strict }
 }
 
 /** Returns `text` for a regular expression, a choice and a grammar: typed clients accept only OpenAI's types. */
-function toFormat(format: NamedFormat | undefined): ResponseSettings['text']['format'] {
+function toFormat(format: NamedFormat | undefined) {
   if (format?.type === 'json-object') return { type: 'json_object' }
   if (format?.type !== 'json-schema') return { type: 'text' }
-  const { name, schema } = format
-  return { type: 'json_schema', name, description: null, schema: repeat(schema, null), strict: true }
+  const { name, schema, schemaText: text } = format
+  const written = repeat(writeExact(toExact(schema, text)), 'null')
+  return { type: 'json_schema', name, description: null, schema: written, strict: true }
 }
 
-function repeat<Value, Fallback>(value: Value | undefined, fallback: Fallback): Value | Fallback {
-  if (value === undefined) return fallback
-  return JSON.stringify(value).length > MAX_REPEATED_LENGTH ? fallback : value
+const toExact = (value: object | null, text: string | undefined) =>
+  text === undefined ? value : new JsonText(text)
+
+function repeat(json: string, fallback: string): JsonText {
+  return new JsonText(json.length > MAX_REPEATED_LENGTH ? fallback : json)
 }

@@ -1,11 +1,11 @@
 import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
-import { brokenOutput, type OutputPart } from '../../generation/collect.ts'
+import { brokenOutput } from '../../generation/collect.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import { TextLogprobs } from '../../generation/text-logprobs.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'
 import { toJson } from '../to-json.ts'
 import { withLogprobs, type ItemEvents, type OpenItem } from './item-events.ts'
-import { toItem, toItemId } from './to-items.ts'
+import { toItem, toItemId, toItemPart, type ItemOptions, type ItemPart } from './to-items.ts'
 
 /** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
 type ItemWriter = {
@@ -22,7 +22,10 @@ type ItemWriter = {
  * Creates the writer of one stream's items. At most one item is open; output of another kind ends it. The open item's
  * text and log probabilities, and the ended items' JSON, stay in memory, because the last event repeats them.
  */
-export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
+export function createItemWriter(
+  events: ItemEvents,
+  { requestId, spacedNames, seal }: ItemOptions,
+): ItemWriter {
   const ended: string[] = []
   let open: OpenItem | null = null
   let openCall: number | null = null
@@ -37,7 +40,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
   let bufferedLogprobs = ''
   let hasAnswer = false
 
-  function begin(start: OutputPart): string {
+  function begin(start: ItemPart): string {
     const ending = endItem('completed')
     const index = ended.length
     const id = toItemId(start, requestId, index)
@@ -61,7 +64,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     const added = flush()
     if (open === null) return ''
     const part = withText(open.start, text)
-    const json = withLogprobs(toJson(toItem(part, { id: open.id, status })), logprobs)
+    const json = withLogprobs(toJson(toItem(part, { id: open.id, status, seal })), logprobs)
     const ending = added + events.end(open, part, { json, logprobs })
     ended.push(json)
     open = null
@@ -95,10 +98,8 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
       if (event.type === 'reasoning-delta') return writeText('reasoning', event.text)
       textLogprobs?.drop()
       if (event.type === 'tool-call-start') {
-        const beginning = begin({
-          type: 'tool-call',
-          call: { id: event.id, name: event.name, arguments: '' },
-        })
+        const call = { id: event.id, name: event.name, arguments: '' }
+        const beginning = begin(toItemPart({ type: 'tool-call', call }, spacedNames))
         openCall = event.index
         return beginning
       }
@@ -124,7 +125,7 @@ function joinEntries(first: string, second: string): string {
   return first === '' || second === '' ? first + second : `${first},${second}`
 }
 
-function withText(start: OutputPart, text: string): OutputPart {
+function withText(start: ItemPart, text: string): ItemPart {
   if (start.type !== 'tool-call') return { ...start, text }
   return { ...start, call: { ...start.call, arguments: text } }
 }

@@ -4,18 +4,24 @@ import type { DeliverVectors } from './deliver-vectors.ts'
 import type { FairLimit } from '#libs/fair-share/fair-limit.ts'
 
 /**
- * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. After each
- * input that is embedded, calls `onVector` with the number of its tokens. If an input cannot be embedded or delivered,
- * or if the run is stopped, rejects and cancels all of its engine calls.
+ * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. Calls
+ * `onInput` with the number of tokens of each input that the engine is given, and `onVector` when the engine has
+ * embedded it. If an input cannot be embedded or delivered, or if the run is stopped, rejects and cancels all of its
+ * engine calls.
  */
 export type EmbedInputs = (
   run: RunningGeneration,
   inputs: readonly Uint32Array[],
-  onVector: (tokens: number) => void,
+  on: { readonly onInput: (tokens: number) => void; readonly onVector: () => void },
 ) => Promise<void>
 
 /** Vectors that are delivered together. With 1,024 dimensions they take 256 KiB; with 8,192, the most in use, 2 MiB. */
 const CHUNK_VECTORS = 64
+/**
+ * A chunk ends with the input that brings it to this many tokens. A gateway that loses the worker, or fails, charges the
+ * inputs whose vectors it has; so at most the chunks under way are not charged, however long the inputs are.
+ */
+const CHUNK_TOKENS = 16_384
 /** Chunks of one generation that are embedded at once: enough to fill an engine, few enough for memory. */
 const CHUNKS_AHEAD = 4
 
@@ -27,7 +33,7 @@ export function createEmbedInputs(deps: {
 }): EmbedInputs {
   const { embed, limit, deliver } = deps
 
-  return async (run, inputs, onVector) => {
+  return async (run, inputs, { onInput, onVector }) => {
     const leaving = new AbortController()
     const signal = AbortSignal.any([run.signal, leaving.signal])
     const runInTurn = limit.join(signal)
@@ -36,21 +42,28 @@ export function createEmbedInputs(deps: {
       return await runInTurn(async () => {
         signal.throwIfAborted()
         const requestId = `${run.job.id}-${run.epoch}-${index}`
+        onInput(promptIds.length)
         const { embedding } = await embed({ requestId, promptIds }, signal)
         // After a stop the run has ended: a late vector must not be counted.
         signal.throwIfAborted()
-        onVector(promptIds.length)
+        onVector()
         return embedding
       })
     }
 
     function begin(first: number): Chunk {
-      const chunk = inputs.slice(first, first + CHUNK_VECTORS)
-      const promptTokens = chunk.reduce((sum, promptIds) => sum + promptIds.length, 0)
+      const chunk: Uint32Array[] = []
+      let promptTokens = 0
+      while (chunk.length < CHUNK_VECTORS && promptTokens < CHUNK_TOKENS) {
+        const promptIds = inputs[first + chunk.length]
+        if (promptIds === undefined) break
+        chunk.push(promptIds)
+        promptTokens += promptIds.length
+      }
       const vectors = Promise.all(chunk.map((promptIds, at) => embedOne(promptIds, first + at)))
       // The promise is awaited later, or never. Until then this prevents an unhandled rejection.
       vectors.catch(() => undefined)
-      return { first, promptTokens, vectors }
+      return { first, count: chunk.length, promptTokens, vectors }
     }
 
     const making: Chunk[] = []
@@ -58,8 +71,9 @@ export function createEmbedInputs(deps: {
     try {
       for (;;) {
         while (making.length < CHUNKS_AHEAD && next < inputs.length) {
-          making.push(begin(next))
-          next += CHUNK_VECTORS
+          const chunk = begin(next)
+          making.push(chunk)
+          next += chunk.count
         }
         const chunk = making.shift()
         if (chunk === undefined) return
@@ -74,6 +88,7 @@ export function createEmbedInputs(deps: {
 
 type Chunk = {
   readonly first: number
+  readonly count: number
   readonly promptTokens: number
   readonly vectors: Promise<readonly Float32Array[]>
 }

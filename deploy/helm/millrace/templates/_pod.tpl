@@ -136,8 +136,8 @@ spec:
 {{- end }}
 
 {{/*
-One volume with secrets as files. Takes root, volume, names (of the files), and places: the Secrets that replace the common
-ones for this role.
+One volume with secrets as files. Takes root, volume, names (of the files), login (the beginning of the keys in
+redis.loginsSecret), and places: the Secrets that replace the common ones for this role.
 */}}
 {{- define "millrace.secretVolume" -}}
 {{- $root := .root }}
@@ -151,7 +151,12 @@ ones for this role.
   "database-owner-url" $values.database.ownerUrlSecret
   "database-direct-url" $values.database.directUrlSecret
   "admin-token" (dict "name" $values.secrets.existingSecret "key" "admin-token")
-  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets") }}
+  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets")
+  "reasoning-secrets" $values.gateway.reasoningSecret }}
+{{- if and .login $values.redis.loginsSecret }}
+{{- $_ := set $places "queue-redis-url" (dict "name" $values.redis.loginsSecret "key" (printf "%s-queue-url" .login)) }}
+{{- $_ := set $places "bus-redis-url" (dict "name" $values.redis.loginsSecret "key" (printf "%s-bus-urls" .login)) }}
+{{- end }}
 {{- $places = merge (deepCopy (.places | default dict)) $places }}
 - name: {{ .volume }}
   projected:

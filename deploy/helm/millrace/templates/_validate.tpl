@@ -66,6 +66,9 @@ Checks rules between fields, which the schema cannot express. Each message names
 {{- if and $console.enabled (or $console.route.parentRefs $console.ingress.enabled) (not (hasPrefix "https://" $console.origin)) }}
 {{- $problems = append $problems "console.origin: expected, as https://HOST, where console.route or console.ingress is used" }}
 {{- end }}
+{{- if and $values.dev.enabled $values.redis.loginsSecret }}
+{{- $problems = append $problems "redis.loginsSecret: dev.enabled starts a Redis of its own; set one of the two" }}
+{{- end }}
 {{- range $field, $secret := $console.redis }}
 {{- if ne (empty $secret.name) (empty $secret.key) }}
 {{- $problems = append $problems (printf "console.redis.%s: expected name and key, or neither" $field) }}

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { createMetrics } from '#apps/billing/metrics.ts'

@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
-import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
+import { queueRules } from '#libs/generation-record/rights.ts'
 import { receipts, reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
+import { readReceipt } from '../support/proven.ts'
 import { addSettlement } from '../support/settlement-replica.ts'
 import { test as base } from '../support/settlement-test.ts'
 
@@ -12,7 +13,7 @@ const WAIT = { interval: 20 }
 /** The replicas have the rights of docs/operators.md and no others; a command that these rights refuse fails the test. */
 const test = base
   .extend('billingUrl', { scope: 'file' }, async ({ server, connection }) => {
-    await connection.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...QUEUE_RULES.billing)
+    await connection.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...queueRules('billing'))
     return Object.assign(new URL(server.url), { username: 'billing', password: 'of-billing' }).href
   })
   .extend('startWithRights', async ({ start, billingUrl, connection }, { onCleanup }) => {
@@ -130,7 +131,7 @@ async function hold(database: BillingDatabase, keyId: string, model = 'chat') {
 }
 
 function grantOf({ reservationId, receipt }: Held) {
-  const grant = receipts.verify(receipt, reservationId)
+  const grant = readReceipt(receipt, reservationId)
   if (grant === null) throw new Error('the receipt was signed with this secret')
   return grant
 }

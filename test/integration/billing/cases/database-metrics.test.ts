@@ -1,9 +1,16 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect, onTestFinished } from 'vitest'
 import { createMoney } from '#apps/billing/money/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { watchHolds } from '#apps/billing/money/watch-holds.ts'
-import { HOLD_GRACE_MS, log, receipts, reserveCall, settlement } from '../support/billing-database.ts'
+import {
+  FREE_TOKENS,
+  HOLD_GRACE_MS,
+  log,
+  receipts,
+  reserveCall,
+  settlement,
+} from '../support/billing-database.ts'
 import { test } from '../support/file-database-test.ts'
 
 const WAIT = { interval: 20 }
@@ -47,6 +54,7 @@ test('each call of the database is timed, also one that fails', async ({ databas
     pool,
     receipts,
     holdGraceMs: HOLD_GRACE_MS,
+    freeTokensPerHour: FREE_TOKENS,
     nowMs: () => clock.nowMs,
     onCall(name, durationMs) {
       expect(durationMs).toBeGreaterThan(0)

@@ -5,6 +5,7 @@ import type { ExtendCall } from '#libs/billing-client/billing-calls.ts'
 import {
   CHAT,
   EMBED,
+  FREE_TOKENS,
   HOLD_GRACE_MS,
   ODD,
   only,
@@ -115,6 +116,7 @@ test('a replica with a shorter grace does not shorten the life of a hold', async
     pool: database.servicePool,
     receipts,
     holdGraceMs: 1_000,
+    freeTokensPerHour: FREE_TOKENS,
     nowMs: () => START_MS,
   })
   await impatient.extend([{ reservationId, outputTokens: 60, deadlineMs }])

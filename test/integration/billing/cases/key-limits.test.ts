@@ -192,6 +192,73 @@ describe('the rate of a key', () => {
     expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 150n })
   })
 
+  test('counts every answer of a request; a request with more answers than the limit has the minute alone', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { requestsPerMinute: 4 })
+    const wanting = (choices: number) => newCall(database, keyId, { choices, outputTokens: choices })
+    const three = wanting(3)
+    const answers = await database.money.reserve([three, wanting(2), wanting(1), wanting(1)])
+    expect(answers.map(({ status }) => status)).toEqual(['granted', 'key-rate', 'granted', 'key-rate'])
+    expect(await counted(database, keyId)).toMatchObject({ requests: 4 })
+    await database.money.release([three.reservationId])
+    expect(await counted(database, keyId)).toMatchObject({ requests: 1 })
+    database.clock.nowMs = START_MS + MINUTE_MS
+    expect(await reserve(database, wanting(8))).toMatchObject({ status: 'granted' })
+    expect(await reserve(database, wanting(1))).toMatchObject({ status: 'key-rate' })
+  })
+
+  test('counts the tokens by which a hold grows, and refuses the growth in a full minute', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { tokensPerMinute: 400 })
+    const { reservationId } = await hold(database, keyId)
+    const other = await hold(database, keyId)
+    const extend = async (id: string, outputTokens: number) =>
+      await database.money.extend([{ reservationId: id, outputTokens, deadlineMs: null }])
+    expect(await extend(reservationId, 200)).toMatchObject([{ status: 'granted', outputTokens: 200 }])
+    expect(await counted(database, keyId)).toEqual({ requests: 2, tokens: 450n })
+    expect(await extend(other.reservationId, 200)).toEqual([{ status: 'key-rate', retryAfterS: 60 }])
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'key-rate' })
+    // A later deadline is no growth.
+    const later = { reservationId, outputTokens: 0, deadlineMs: START_MS + 10 * MINUTE_MS }
+    expect(await database.money.extend([later])).toMatchObject([{ status: 'granted' }])
+    await database.money.settle([settlement(reservationId, { promptTokens: 100, completionTokens: 60 })])
+    expect(await counted(database, keyId)).toEqual({ requests: 2, tokens: 310n })
+    expect(await extend(other.reservationId, 200)).toMatchObject([{ status: 'granted' }])
+  })
+
+  test('counts growth in the minute in which it happens, and corrects no other minute', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { requestsPerMinute: 9, tokensPerMinute: 400 })
+    const ids = [await hold(database, keyId), await hold(database, keyId)].map((held) => held.reservationId)
+    const [settled = '', released = ''] = ids
+    database.clock.nowMs = START_MS + MINUTE_MS
+    await database.money.extend(
+      ids.map((reservationId) => ({ reservationId, outputTokens: 110, deadlineMs: null })),
+    )
+    expect(await counted(database, keyId)).toEqual({ requests: 0, tokens: 120n })
+    await hold(database, keyId)
+    // 100 and 110 tokens were granted and 5 used; the minute has counted 60 of them.
+    await database.money.settle([settlement(settled, { promptTokens: 4, completionTokens: 1 })])
+    expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 210n })
+    await database.money.release([released])
+    expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 150n })
+  })
+
+  test('counts what a replace adds, and what was used although no minute had counted it', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { tokensPerMinute: 1_000 })
+    const { reservationId } = await hold(database, keyId)
+    await database.money.replace([{ reservationId, inputTokens: 130, outputTokens: 50 }])
+    expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 180n })
+    database.clock.nowMs = START_MS + MINUTE_MS
+    await database.money.settle([settlement(reservationId, { promptTokens: 300, completionTokens: 2 })])
+    expect(await counted(database, keyId)).toEqual({ requests: 0, tokens: 122n })
+  })
+
   async function counted(database: BillingDatabase, keyId: string) {
     const { rows } = await database.pool.query<{ requests: number; tokens: bigint }>(
       'select requests, tokens from key_rates where key_id = $1',

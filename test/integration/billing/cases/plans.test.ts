@@ -4,6 +4,7 @@ import { createMoney } from '#apps/billing/money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
+  FREE_TOKENS,
   HOLD_GRACE_MS,
   log,
   only,
@@ -89,7 +90,13 @@ async function addRowsAtOnce(database: BillingDatabase, first: number, last: num
 /** Runs one batch of each money function on the connection of `pool`. */
 async function runBatch(keyId: string, pool: Pool): Promise<void> {
   const nowMs = () => START_MS
-  const money = createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
+  const money = createMoney({
+    pool,
+    receipts,
+    holdGraceMs: HOLD_GRACE_MS,
+    freeTokensPerHour: FREE_TOKENS,
+    nowMs,
+  })
   const calls = Array.from({ length: BATCH }, () =>
     reserveCall(keyId, { reservationId: uuidV7(START_MS + 1) }),
   )

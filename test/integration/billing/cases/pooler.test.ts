@@ -7,6 +7,7 @@ import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import { startPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts'
 import { createRedis } from '../../../support/redis.ts'
 import {
+  FREE_TOKENS,
   HOLD_GRACE_MS,
   log,
   only,
@@ -78,7 +79,13 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     const nowMs = () => database.clock.nowMs
     const replicas = await Promise.all(
       ['good', 'good'].map(async (login) =>
-        createMoney({ pool: await open(login), receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+        createMoney({
+          pool: await open(login),
+          receipts,
+          holdGraceMs: HOLD_GRACE_MS,
+          freeTokensPerHour: FREE_TOKENS,
+          nowMs,
+        }),
       ),
     )
     const { accountId, keyId } = await database.createAccount(1_000_000n)
@@ -151,7 +158,7 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     onTestFinished(() => fresh.stop())
     const pool = await open('good', fresh)
     const pooled = { role: SERVICE_ROLE, statementMs: 5_000, idleMs: 5_000 }
-    const watch = watchReadiness({ pool, pooled, everyMs: 50, log })
+    const watch = watchReadiness({ pool, pooled, writes: { problem: () => null }, everyMs: 50, log })
     onTestFinished(() => watch.stop())
     await database.pool.query(`alter role ${name} reset role`)
     const unready = { ready: false, reason: expect.stringContaining(`alter role ${name} set role`) }

@@ -101,7 +101,13 @@ test('a session that was refused a change serves no further transaction', async 
 test('billing is not ready while its sessions may not write, and ready as soon as they may', async ({
   database,
 }) => {
-  const watch = watchReadiness({ pool: database.servicePool, pooled: null, everyMs: 50, log })
+  const watch = watchReadiness({
+    pool: database.servicePool,
+    pooled: null,
+    writes: { problem: () => null },
+    everyMs: 50,
+    log,
+  })
   onTestFinished(() => watch.stop())
   await setReadOnly(database, true)
   await endSessions(database)

@@ -12,6 +12,7 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 import { test } from '../support/billing-test.ts'
+import { readReceipt } from '../support/proven.ts'
 import { settle } from '../support/single-calls.ts'
 
 // The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
@@ -230,7 +231,7 @@ async function publishForLater(database: BillingDatabase, prices: HoldPrices): P
 }
 
 function read(receipt: string, reservationId: string): Receipt {
-  const genuine = receipts.verify(receipt, reservationId)
+  const genuine = readReceipt(receipt, reservationId)
   if (genuine === null) throw new Error('billing signs what it grants')
   return genuine
 }

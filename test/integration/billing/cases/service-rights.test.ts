@@ -34,7 +34,7 @@ async function without(right: string, work: () => Promise<void>): Promise<void> 
 }
 
 function listen() {
-  const lines: { msg: string; missing?: string[] }[] = []
+  const lines: { msg: string; missing?: string[]; reason?: string }[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
   return { log, lines }
 }
@@ -92,7 +92,13 @@ test('a start waits for the rights, names them, and goes on once they are grante
 
 test('a right that is revoked while billing serves makes it unready, by its name, until it is granted', async () => {
   const { log, lines } = listen()
-  const watch = watchReadiness({ pool: database.servicePool, pooled: null, everyMs: 20, log })
+  const watch = watchReadiness({
+    pool: database.servicePool,
+    pooled: null,
+    writes: { problem: () => null },
+    everyMs: 20,
+    log,
+  })
   onTestFinished(() => watch.stop())
   await without('delete on admin_sessions', async () => {
     await expect
@@ -101,8 +107,11 @@ test('a right that is revoked while billing serves makes it unready, by its name
   })
   await expect.poll(watch.readiness, POLL).toEqual({ ready: true })
   await expect
-    .poll(() => lines.map(({ missing }) => missing), POLL)
-    .toEqual([['delete on admin_sessions'], undefined])
+    .poll(() => lines.map(({ msg, reason }) => [msg, reason]), POLL)
+    .toEqual([
+      ['the database cannot be used', 'the database role lacks delete on admin_sessions'],
+      ['the database can be used again', undefined],
+    ])
 })
 
 test('an operator gets 503 and no more for a change that the role may not make', async () => {

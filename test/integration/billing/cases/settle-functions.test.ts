@@ -47,6 +47,34 @@ describe.for(PATH_TESTS)('on the $path path of single calls', ({ test }) => {
       },
     )
 
+    test('faults beyond the free tokens of an hour are charged for their usage, until the next hour', async ({
+      database,
+    }) => {
+      const { accountId, keyId } = await database.createAccount(10_000n)
+      const fail = async (outcome: 'fault' | 'never-ran' = 'fault') => {
+        const { reservationId } = await hold(database, keyId)
+        const usage = { outcome, promptTokens: 90, cachedTokens: 40, completionTokens: 10 }
+        const { chargedNano } = await settle(database, reservationId, usage)
+        expect(await settle(database, reservationId, usage)).toMatchObject({
+          result: 'replayed',
+          chargedNano,
+        })
+        return chargedNano
+      }
+      const charges: bigint[] = []
+      for (let failed = 0; failed < 6; failed += 1) charges.push(await fail())
+      expect(charges).toEqual([0n, 0n, 0n, 0n, 0n, 240n])
+      expect(await fail('never-ran')).toBe(0n)
+      const other = await database.createAccount(1_000n)
+      const { reservationId } = await hold(database, other.keyId)
+      const settled = await settle(database, reservationId, { outcome: 'fault' })
+      expect(settled).toMatchObject({ chargedNano: 0n })
+      expect(await database.balance(accountId)).toMatchObject({ posted: 9_760n, held: 0n })
+      database.clock.nowMs += 3_600_000
+      expect(await fail()).toBe(0n)
+      await database.expectReconciled()
+    })
+
     test('never charges more than the hold, however much else is free, and writes the rest off', async ({
       database,
     }) => {

@@ -26,7 +26,13 @@ test('a promoted standby has every answered change, and the first call that find
   const { accountId, keyId } = await database.createAccount(10_000n)
   const [held, next] = [reserveCall(keyId), reserveCall(keyId)]
   expect(await money.reserve([held])).toMatchObject([{ status: 'granted' }])
-  const watch = watchReadiness({ pool: servicePool, pooled: null, everyMs: 50, log })
+  const watch = watchReadiness({
+    pool: servicePool,
+    pooled: null,
+    writes: { problem: () => null },
+    everyMs: 50,
+    log,
+  })
   onTestFinished(() => watch.stop())
   const server = async () => {
     const { rows } = await servicePool.query<{ port: number }>('select inet_server_port() as port')

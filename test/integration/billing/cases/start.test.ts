@@ -147,13 +147,21 @@ describe('it ends with 1 and the reason', () => {
     expect(billing.logs()).toContain('nowhere.json')
   })
 
-  test('on the database of an earlier checkout, in one sentence with what to do', async () => {
+  test.each([
+    ['create table schema_migrations (version integer)', 'it has a table schema_migrations'],
+    [
+      `create table schema_parts (name text primary key, sha256 text, version integer, applied_at timestamptz);
+       insert into schema_parts values ('0001-accounts.sql', 'a hash of before', 9, now())`,
+      '0001-accounts.sql has changed since it was run',
+    ],
+  ])('on the database of an earlier checkout, in one sentence with what to do: %s', async (made, how) => {
     const url = await emptyDatabase()
-    await query(url, 'create table schema_migrations (version integer primary key)')
+    await query(url, made)
     const billing = await serve({ DATABASE_URL: url })
     expect(await billing.exited).toBe('exit code 1')
     expect(billing.logs()).toContain(
-      'billing: wrong configuration: the database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)\n',
+      'billing: wrong configuration: the database was made by an earlier checkout of Millrace and cannot be upgraded (' +
+        `${how}): start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one), or run the checkout that made it\n`,
     )
   })
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { checkBooks } from '#apps/billing/books/check-books.ts'

@@ -5,8 +5,11 @@ import { affordableOutput } from '#libs/money/price.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 import {
+  countGrowth,
+  hasRate,
   keepBudget,
   openBudget,
+  presentRate,
   type Account,
   type Books,
   type Budget,
@@ -43,26 +46,24 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     if (!model || !price || (key.models !== null && !key.models.includes(model.id))) {
       return { status: 'model-unknown' }
     }
-    const minute = Math.floor(nowMs() / 60_000)
-    const before = books.rates.get(key.id)
-    const rate = before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
-    if (key.requestsPerMinute !== null && rate.requests >= key.requestsPerMinute)
-      return { status: 'key-rate' }
-    if (key.tokensPerMinute !== null && rate.tokens >= key.tokensPerMinute) return { status: 'key-rate' }
+    const rate = presentRate(books, key.id, nowMs())
+    const { choices = 1 } = call
+    const isMost = key.requestsPerMinute !== null && rate.requests + choices > key.requestsPerMinute
+    if ((rate.requests > 0 && isMost) || isRateFull(key)) return { status: 'key-rate' }
 
     const budget = openBudget(books, key, nowMs())
     const payer = { account: key.account, key, budget, price, amount: 0n }
     const paid = afford(payer, toWanted(payer, call))
     if ('status' in paid) return paid
     const tokens = call.inputTokens + paid.granted
-    const isRated = key.requestsPerMinute !== null || key.tokensPerMinute !== null
+    const isRated = hasRate(key)
     const hold: Hold = {
       account: key.account,
       call,
       price,
       budget,
       madeMs: nowMs(),
-      counted: isRated ? { minute, tokens } : null,
+      counted: isRated ? { minute: rate.minute, tokens, requests: choices } : null,
       exact: null,
       amount: 0n,
       granted: 0,
@@ -72,7 +73,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     take(hold, paid)
     keepBudget(books, key, { budget, nowMs: nowMs() })
     if (isRated) {
-      books.rates.set(key.id, { minute, requests: rate.requests + 1, tokens: rate.tokens + tokens })
+      const { minute, requests } = rate
+      books.rates.set(key.id, { minute, requests: requests + choices, tokens: rate.tokens + tokens })
     }
     books.reservations.set(call.reservationId, { state: 'held', hold, usage: null })
     return toGranted(hold, call)
@@ -91,6 +93,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: 0 })
     if ('status' in paid) return paid
+    const more = inputTokens + paid.granted - hold.call.inputTokens - hold.granted
+    countGrowth(books, { hold, key, nowMs: nowMs() }, more)
     take(hold, paid)
     hold.exact = { inputTokens, outputTokens }
     return toGranted(hold)
@@ -105,8 +109,10 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const { outputTokens, choices } = call
     const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     if (most > hold.granted) {
+      if (isRateFull(key)) return { status: 'key-rate' }
       const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: hold.granted + 1 })
       if ('status' in paid) return paid
+      countGrowth(books, { hold, key, nowMs: nowMs() }, paid.granted - hold.granted)
       take(hold, paid)
     }
     hold.deadlineMs = Math.max(hold.deadlineMs, call.deadlineMs ?? 0)
@@ -125,7 +131,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
       const { counted, call } = known.hold
       const rate = books.rates.get(call.keyId)
       if (counted && rate?.minute === counted.minute) {
-        rate.requests -= 1
+        rate.requests -= counted.requests
         rate.tokens -= counted.tokens
       }
     }
@@ -152,6 +158,11 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     if (!known || known.usage !== null) return
     if (known.state === 'held' && known.hold) free(known.hold)
     books.reservations.delete(id)
+  }
+
+  function isRateFull(key: Key): boolean {
+    const { tokens } = presentRate(books, key.id, nowMs())
+    return key.tokensPerMinute !== null && tokens >= key.tokensPerMinute
   }
 
   function openHold(id: string): Hold | null {

@@ -3,7 +3,14 @@ import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 
 // The state of the model: the same facts as billing's tables.
 
-export type Account = { readonly id: string; isOpen: boolean; posted: bigint; held: bigint }
+export type Account = {
+  readonly id: string
+  isOpen: boolean
+  posted: bigint
+  held: bigint
+  /** The tokens of faults that were free in an hour. */
+  free?: { readonly hour: number; readonly tokens: number }
+}
 
 export type Period = 'day' | 'week' | 'month' | 'total'
 
@@ -32,7 +39,8 @@ export type Hold = {
   readonly price: Price
   budget: Budget | null
   readonly madeMs: number
-  readonly counted: { readonly minute: number; readonly tokens: number } | null
+  /** What counts in the last minute of the key in which the hold counted. */
+  counted: { readonly minute: number; readonly tokens: number; readonly requests: number } | null
   exact: { readonly inputTokens: number; readonly outputTokens: number } | null
   amount: bigint
   granted: number
@@ -67,6 +75,27 @@ export type Books = {
   readonly alarms: Set<string>
   /** The posted amounts by kind of entry. */
   readonly ledger: Map<string, { entries: bigint; sum: bigint }>
+}
+
+/** Returns the key's rate in the present minute. */
+export function presentRate(books: Books, keyId: string, nowMs: number): Rate {
+  const minute = Math.floor(nowMs / 60_000)
+  const before = books.rates.get(keyId)
+  return before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
+}
+
+export const hasRate = (key: Key) => key.requestsPerMinute !== null || key.tokensPerMinute !== null
+
+/** Counts the tokens by which a hold has grown, in the present minute of its key. */
+export function countGrowth(books: Books, of: { hold: Hold; key: Key; nowMs: number }, tokens: number): void {
+  const { hold, key, nowMs } = of
+  if (hold.counted === null && !hasRate(key)) return
+  const rate = presentRate(books, key.id, nowMs)
+  const known = hold.counted?.minute === rate.minute ? hold.counted : null
+  if (tokens <= 0 && known === null) return
+  books.rates.set(key.id, { ...rate, tokens: Math.max(0, rate.tokens + tokens) })
+  const counted = (known?.tokens ?? 0) + tokens
+  hold.counted = { minute: rate.minute, tokens: counted, requests: known?.requests ?? 0 }
 }
 
 /** Returns the key's budget of the present period. A key without a limit has none. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Receipt } from '#apps/billing/money/receipts.ts'
 import { receipts } from '../support/billing-database.ts'
+import { readReceipt } from '../support/proven.ts'
 import type { Step } from './money-steps.ts'
 
 type ReceiptKind = Extract<Step, { kind: 'settle' }>['entries'][number]['receipt']
@@ -12,7 +13,7 @@ export function createReceiptPurse() {
     has: (id: string) => kept.some((entry) => entry.id === id),
 
     keep(id: string, text: string): Receipt {
-      const receipt = receipts.verify(text, id)
+      const receipt = readReceipt(text, id)
       if (receipt === null) throw new Error('billing gave a receipt that is not genuine')
       kept.push({ id, text, receipt })
       return receipt

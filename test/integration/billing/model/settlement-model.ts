@@ -3,10 +3,12 @@ import type { Settled } from '#apps/billing/money/money.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
+import { FREE_TOKENS } from '../support/billing-database.ts'
 import {
   keepBudget,
   openBudget,
   post,
+  presentRate,
   type Books,
   type Hold,
   type Price,
@@ -37,7 +39,8 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
       cachedInput: entry.cachedTokens,
       output: entry.completionTokens,
     }
-    const cost = isPaid ? priceTokens(used, hold.price.prices) : 0n
+    const isFree = !isPaid && (state === 'released' || takeFree(hold, entry))
+    const cost = isFree ? 0n : priceTokens(used, hold.price.prices)
     const charged = charge(known, hold, { cost, held: heldFor(hold, receipt) })
     known.usage = { numbers, cost, charged, settledMs: nowMs() }
     if (state === 'released') return answer(entry, isPaid ? 'released' : 'void', known.usage)
@@ -45,6 +48,16 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     known.state = 'settled'
     const result = state === 'held' ? 'charged' : isRecovered ? 'recovered' : 'late'
     return answer(entry, result, known.usage)
+  }
+
+  /** Returns whether a settlement without payment is free. A fault is as long as the account's faults of the hour are few. */
+  function takeFree({ account }: Hold, { outcome, promptTokens, completionTokens }: Settlement): boolean {
+    if (outcome !== 'fault') return true
+    const hour = Math.floor(nowMs() / 3_600_000)
+    const tokens = (account.free?.hour === hour ? account.free.tokens : 0) + promptTokens + completionTokens
+    if (tokens > FREE_TOKENS) return promptTokens + completionTokens === 0
+    account.free = { hour, tokens }
+    return true
   }
 
   /** Charges the cost, but never more than the hold or than the account has. Returns the charge. */
@@ -62,10 +75,18 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return charged
   }
 
-  function giveTokensBack({ counted, call }: Hold, entry: Settlement): void {
+  /** Takes unused tokens from the last minute that counted them. Tokens that no minute counted count now. */
+  function giveTokensBack({ counted, call, exact, granted }: Hold, entry: Settlement): void {
     const rate = books.rates.get(call.keyId)
-    if (counted === null || rate?.minute !== counted.minute) return
-    rate.tokens -= counted.tokens - entry.promptTokens - entry.completionTokens
+    if (counted === null || rate === undefined) return
+    const { inputTokens } = exact ?? call
+    const unused = inputTokens + granted - entry.promptTokens - entry.completionTokens
+    if (unused < 0) {
+      const present = presentRate(books, call.keyId, nowMs())
+      books.rates.set(call.keyId, { ...present, tokens: present.tokens - unused })
+    } else if (rate.minute === counted.minute) {
+      rate.tokens = Math.max(0, rate.tokens - Math.min(unused, counted.tokens))
+    }
   }
 
   function answer(

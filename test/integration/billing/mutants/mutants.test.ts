@@ -5,10 +5,12 @@ import { openBillingDatabase, type BillingDatabase } from '../support/billing-da
 import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
 import { CHOICE_MUTANTS } from './choice-mutants.ts'
+import { FREE_MUTANTS } from './free-mutants.ts'
 import { GROWTH_MUTANTS } from './growth-mutants.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
+import { RATE_MUTANTS } from './rate-mutants.ts'
 import { ROLLING_MUTANTS } from './rolling-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
 import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
@@ -31,7 +33,15 @@ import {
 const SEED = 20_300_701
 const HISTORIES = 500
 
-const FULL_MUTANTS = [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS, ...GROWTH_MUTANTS, ...CHOICE_MUTANTS]
+const FULL_MUTANTS = [
+  ...MUTANTS,
+  ...PERIOD_MUTANTS,
+  ...ROLLING_MUTANTS,
+  ...GROWTH_MUTANTS,
+  ...CHOICE_MUTANTS,
+  ...FREE_MUTANTS,
+  ...RATE_MUTANTS,
+]
 
 describe.each([
   { path: 'full', mutants: FULL_MUTANTS, histories: history },

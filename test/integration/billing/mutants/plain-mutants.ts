@@ -123,9 +123,9 @@ export const PLAIN_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a plain settlement charges a fault',
+    name: 'a plain settlement does not count the free tokens of a fault',
     of: 'settle_plain',
-    edits: [["e.outcome in ('completed', 'cancelled')", "e.outcome <> 'never-ran'"]],
+    edits: [["and not (e.outcome = 'fault' and e.prompt + e.completion > 0)", '']],
   },
   {
     name: 'a plain settlement asks the price of now',

@@ -123,9 +123,9 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
     edits: [['where cost <= amount', 'where true']],
   },
   {
-    name: 'a short settlement charges a fault',
+    name: 'a short settlement does not count the free tokens of a fault',
     of: 'settle_one',
-    edits: [["settle_one.outcome in ('completed', 'cancelled')", "settle_one.outcome <> 'never-ran'"]],
+    edits: [["and not (settle_one.outcome = 'fault' and prompt + completion > 0)", '']],
   },
   {
     name: 'a short settlement asks the price of now',

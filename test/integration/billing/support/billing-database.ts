@@ -3,7 +3,7 @@ import type { ServerCredentials } from '@grpc/grpc-js'
 import type { FastifyInstance } from 'fastify'
 import type { Pool } from 'pg'
 import { pino } from 'pino'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect } from 'vitest'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
@@ -47,6 +47,8 @@ export const live = () => ({
 })
 
 export const HOLD_GRACE_MS = 60_000
+/** How many tokens of an account's failures are free in an hour. */
+export const FREE_TOKENS = 500
 
 const KEEP_MONTHS = 3
 
@@ -219,7 +221,13 @@ export async function openBillingDatabase(
     await loadCatalog({ pool: servicePool, models, nowMs: clock.nowMs, log })
   }
   await loadModels([CHAT, ODD, EMBED])
-  const money = createMoney({ pool: servicePool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
+  const money = createMoney({
+    pool: servicePool,
+    receipts,
+    holdGraceMs: HOLD_GRACE_MS,
+    freeTokensPerHour: FREE_TOKENS,
+    nowMs,
+  })
 
   return {
     url,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { runSettlements } from '#apps/billing/settlements/run-settlements.ts'
 import { createTimingWriter } from '#apps/billing/settlements/write-timings.ts'
@@ -10,7 +10,8 @@ import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { NO_TRACING } from '#libs/telemetry/tracing.ts'
-import { log, type BillingDatabase } from './billing-database.ts'
+import { log, receipts, type BillingDatabase } from './billing-database.ts'
+import { proven } from './proven.ts'
 
 export type SettlementReplica = {
   /** Returns the number of alarms of one kind. */
@@ -74,6 +75,7 @@ export function startReplica(options: {
         return settled
       },
     },
+    receipts,
     timings: createTimingWriter({ pool: database.servicePool, nowMs: () => Date.now(), log }),
     models,
     tracing: NO_TRACING,
@@ -115,12 +117,14 @@ export function connect(url: string): Redis {
   return openRedis({ place: { mode: 'single', url }, name: 'test', patience: 'patient', log })
 }
 
+/** Adds a settlement as a gateway does. One without a receipt gets a proof. */
 export async function addSettlement(
   redis: Redis | Cluster,
   model: string,
   { timing, ...settlement }: Settlement,
 ): Promise<void> {
-  const texts = { ...settlement, ...(timing && { timing: encodeTiming(timing) }) }
+  const { timing: _timing, ...fieldsOf } = proven(settlement)
+  const texts = { ...fieldsOf, ...(timing && { timing: encodeTiming(timing) }) }
   const fields = Object.entries(texts).flatMap(([name, value]) => [name, String(value)])
   await redis.xadd(settlementStreamKey(model), '*', ...fields)
 }

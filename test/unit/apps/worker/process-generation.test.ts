@@ -209,7 +209,7 @@ test('a prompt that only a larger engine holds is given back with the window tha
   expect(requests).toEqual([])
 })
 
-test('a caller that left while the prompt was rendered is not declined', async () => {
+test('a caller that left while the prompt was rendered has used nothing, whatever its hold', async () => {
   const { hold } = generationJob()
   const { events } = await process({
     job: { hold: { ...hold, amountNano: '1' } },
@@ -218,7 +218,7 @@ test('a caller that left while the prompt was rendered is not declined', async (
       return PROMPT
     },
   })
-  expect(events).toEqual([])
+  expect(events).toEqual([declined({ promptTokens: 0 })])
 })
 
 test.each([

@@ -73,7 +73,7 @@ export type Given = {
   claimed?: Partial<ClaimedGeneration>
   inputs?: TokenizedInputs
   /** Embeds the inputs; default: embeds all of them. */
-  embed?: (run: RunningGeneration, onVector: (tokens: number) => void) => Promise<void>
+  embed?: (run: RunningGeneration, embedded: (tokens: number) => void) => Promise<void>
   claim?: Exclude<Claim, { status: 'claimed' }>
   /** If true, the worker already runs this epoch. */
   hasHad?: boolean
@@ -175,6 +175,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       },
       engine,
       contextWindow,
+      vocabularySize: 2 ** 31,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
       prefills: given.prefills ?? createPrefills(32_768),
@@ -187,9 +188,13 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     runEmbedding: createRunEmbedding({
       worker,
       tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0, longest: 0 },
-      async embedInputs(run, inputs, onVector) {
-        if (given.embed !== undefined) return await given.embed(run, onVector)
-        for (const ids of inputs) onVector(ids.length)
+      async embedInputs(run, inputs, { onInput, onVector }) {
+        const embedded = (tokens: number) => {
+          onInput(tokens)
+          onVector()
+        }
+        if (given.embed !== undefined) return await given.embed(run, embedded)
+        for (const ids of inputs) embedded(ids.length)
       },
       contextWindow,
       trials,

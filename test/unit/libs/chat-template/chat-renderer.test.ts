@@ -223,6 +223,41 @@ describe('refusals', () => {
     expect(() => render(template)).toThrow(/System messages must come first/)
   })
 
+  const tool = (name: string, parameters: Record<string, unknown>) => ({
+    name,
+    description: null,
+    parameters,
+    strict: false,
+  })
+  const open = (source: string) => createChatRenderer({ source, specialTokens: {}, addedTokens: [] }).render
+
+  it('name the tool that the Jinja library fails to print, and not the construct of the template', () => {
+    const print = open(
+      '{% for t in tools or [] %}{{ t.function.parameters.n - 1 }};{% endfor %}{{ messages[0].content }}',
+    )
+    const tools = [1, 2, 'x', 3].map((n, place) => tool(`tool-${place}`, { n }))
+    expect(() => print({ messages: [user], tools, switches: {} })).toThrow(
+      /^the model's chat template cannot print the tool "tool-2"$/,
+    )
+    expect(print({ messages: [user], tools: tools.slice(0, 2), switches: {} })).toEqual(['0;1;Hi'])
+  })
+
+  it('name the message that the Jinja library fails to print', () => {
+    const print = open(
+      "{% for m in messages %}{{ m.content if m.content != 'x' else m.content - 1 }}{% endfor %}",
+    )
+    const messages = ['a', 'b', 'x', 'd'].map((content) => ({ role: 'user' as const, content }))
+    expect(() => print({ messages, tools: [], switches: {} })).toThrow(
+      /^the model's chat template cannot print message 3, which has the role user$/,
+    )
+  })
+
+  it('print the types of a parameter that may be null, as Gemma 4 does', () => {
+    const print = open("{{ tools[0].function.parameters.type | map('upper') | list }}")
+    const tools = [tool('t', { type: ['string', 'null'] })]
+    expect(print({ messages: [user], tools, switches: {} })).toEqual(["['STRING', 'NULL']"])
+  })
+
   it('happen per chat for a model without a template, and at once for a broken template', () => {
     const { render } = createChatRenderer({ source: null, specialTokens: {}, addedTokens: [] })
     expect(() => render({ messages: [user], tools: [], switches: {} })).toThrow(ChatTemplateError)

@@ -18,6 +18,7 @@ const PATTERNS: readonly (readonly [framework: string, pattern: RegExp])[] = [
   ['opencode', /exceeds the context window/i],
   ['Cline', /context window/i],
   ['Continue', /maximum context length/i],
+  ['Claude Code, with both numbers', /prompt is too long: 40000 tokens > 32768 maximum/],
   ['agents that read the number of tokens', /maximum context length is (\d+) tokens/],
 ]
 

@@ -136,6 +136,20 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
     )
   })
 
+  it('output that is cut off anywhere in its markup shows no part of it', () => {
+    for (const before of syntax.type === 'text' && syntax.list?.unmarked !== true
+      ? ['', 'Let me see.\n']
+      : ['']) {
+      for (let length = 0; length <= example.length; length += 1) {
+        const { parser, parts } = parserOf(format)
+        parser.push(before + example.slice(0, length))
+        parser.finish(true)
+        expect(parts.text.trim()).toBe(before.trim())
+        for (const call of parts.calls) expect(call.arguments).not.toMatch(/[<|\]]/)
+      }
+    }
+  })
+
   it('plain text is emitted at once, except what may begin a marker', () => {
     const { parser, parts } = parserOf(format)
     let read = ''

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 import {
   packJob,
   repackHold,
@@ -48,9 +49,19 @@ test('a job with the mark of this release is not parsed again; one of another re
 test('a replaced hold changes nothing else', async () => {
   for (const content of ['Hello', 'Hello '.repeat(5_000)]) {
     const job = chat(content)
-    const hold = { ...job.hold, amountNano: '5', receipt: 'another receipt' }
+    const hold = { ...job.hold, amountNano: '5', receipt: 'another.bWFj' }
     expect(repackHold(await packJob(job), hold)).toEqual(await packJob({ ...job, hold }))
   }
+})
+
+test('the stored job has no receipt that settles its hold, only the proof of its gateway', async () => {
+  const job = chat('Hello')
+  const hold = { ...job.hold, receipt: 'payload.bWFj' }
+  const { jobText } = await packJob({ ...job, hold })
+  expect(jobText).not.toContain('bWFj')
+  expect(JSON.parse(jobText)).toMatchObject({
+    hold: { receipt: toOrphanReceipt('payload.bWFj', job.gateway) },
+  })
 })
 
 test('the choices of a large request share its compressed text', async () => {

@@ -53,7 +53,7 @@ describe('a difference', async () => {
   it('of refusals is reported as well', async () => {
     const source = "{{ raise_exception('no') }}"
     const refusing = { ...tiny, template: { ...tiny.template, source } }
-    expect(await check({}, refusing)).toEqual([expect.stringMatching(/^only here: .* no$/)])
+    expect(await check({}, refusing)).toEqual([expect.stringMatching(/^only here: no$/)])
     const refused = { prompt: undefined, ids: undefined, refused: 'TemplateError: no' }
     expect(await check(refused)).toEqual(['only transformers refuses it: TemplateError: no'])
     expect(await check(refused, refusing)).toEqual([])

@@ -1,4 +1,4 @@
-import { Histogram, Registry } from 'prom-client'
+import { Histogram, Registry } from '@prometheus-io/client'
 import { expect, test } from 'vitest'
 import { boundModelLabel, GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 

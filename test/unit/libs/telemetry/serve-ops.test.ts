@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect, test } from 'vitest'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { VERSION } from '#libs/telemetry/version.ts'

@@ -59,12 +59,16 @@ const PAIRS = [
 function findImpossible(schema: JsonSchema): Found | null {
   const options = schema['enum']
   if (Array.isArray(options) && options.length === 0) return { at: ['enum'], text: 'expected a value' }
+  // All parts apply to the same value.
+  const allOf = schema['allOf']
+  const parts = [schema, ...(Array.isArray(allOf) ? allOf.filter(isJsonObject) : [])]
+  const bounds = (keyword: string) => parts.flatMap((part) => boundOf(part, keyword) ?? [])
   for (const [least, most] of PAIRS) {
-    const [low, high] = [boundOf(schema, least), boundOf(schema, most)]
-    if (low === null || high === null) continue
+    const [low, high] = [Math.max(...bounds(least)), Math.min(...bounds(most))]
+    if (low === -Infinity || high === Infinity) continue
     // Between two excluded integers there must be another integer.
     const isInside =
-      least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
+      least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && parts.some(allowsIntegersAlone)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
     // Integers above this limit are rounded, so two bounds that seem equal may differ.
     const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER

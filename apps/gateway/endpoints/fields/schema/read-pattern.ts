@@ -1,3 +1,5 @@
+import { excludesAll } from './excludes-all.ts'
+
 /** The cost of compiling a regular expression in the engine's grammar library (xgrammar). */
 export type ReadPattern = {
   /** The reason why the library cannot compile the pattern, or null. */
@@ -102,6 +104,7 @@ function problemOf(text: string, isInJson: boolean): string | null {
   if (text === '(?:') return null
   const unsupported = UNSUPPORTED.find(([syntax]) => syntax.test(text))
   if (unsupported !== undefined) return unsupported[1]
+  if (excludesAll(text)) return 'expected no class that excludes every character'
   return isInJson && isEscapedInJson(text)
     ? 'quotes, backslashes and control characters are not supported'
     : null

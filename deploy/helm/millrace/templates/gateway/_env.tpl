@@ -8,6 +8,9 @@
 - { name: BILLING_ADDRESS, value: "{{ .Release.Name }}-billing:50090" }
 - { name: GENERATION_DEADLINE_MS, value: {{ mul .Values.deadlineSeconds 1000 | quote }} }
 - { name: DRAIN_GRACE_MS, value: {{ mul .Values.deadlineSeconds 1000 | quote }} }
+{{- if or .Values.dev.enabled $values.reasoningSecret.name }}
+- { name: REASONING_SECRETS_FILE, value: /etc/millrace/secrets/reasoning-secrets }
+{{- end }}
 {{- with $values.keepAliveSeconds }}
 - { name: KEEP_ALIVE_TIMEOUT_S, value: {{ int . | quote }} }
 {{- end }}

@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createReceipts, type Receipt } from '#apps/billing/money/receipts.ts'
+import { createReceipts, type Receipt, type Receipts } from '#apps/billing/money/receipts.ts'
+import { proveSettlement, toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 
 const OLD = 'the-secret-before-of-the-tests-alone'
 const NEW = 'the-secret-after-of-the-tests-alone'
@@ -23,29 +24,73 @@ const RECEIPT: Receipt = {
   clamped: true,
 }
 
+const SETTLEMENT = {
+  id: RECEIPT.reservationId,
+  epoch: 2,
+  outcome: 'completed',
+  promptTokens: 100,
+  cachedTokens: 10,
+  completionTokens: 7,
+} as const
+
+const read = (by: Receipts, receipt: string, id = RECEIPT.reservationId) =>
+  by.verify({ ...SETTLEMENT, id, receipt })?.receipt ?? null
+
 const receipts = createReceipts([NEW])
 const text = receipts.sign(RECEIPT)
 const other = receipts.sign({ ...RECEIPT, cachedInputPriceNano: 1n })
 
 test('a receipt has the signed values', () => {
-  expect(receipts.verify(text, RECEIPT.reservationId)).toEqual(RECEIPT)
+  expect(read(receipts, text)).toEqual(RECEIPT)
 })
 
 test('a receipt of another reservation is worth nothing', () => {
-  expect(receipts.verify(text, randomUUID())).toBeNull()
+  expect(read(receipts, text, randomUUID())).toBeNull()
 })
 
 test('the first secret signs, and receipts of the others stay good while they are listed', () => {
   const before = createReceipts([OLD]).sign(RECEIPT)
   const both = createReceipts([NEW, OLD])
-  expect(both.verify(before, RECEIPT.reservationId)).toEqual(RECEIPT)
+  expect(read(both, before)).toEqual(RECEIPT)
   expect(both.sign(RECEIPT)).toBe(text)
-  expect(receipts.verify(before, RECEIPT.reservationId)).toBeNull()
+  expect(read(receipts, before)).toBeNull()
+})
+
+test('a proof is good for its settlement alone, and is made with the MAC, which it does not show', () => {
+  const mac = text.slice(text.indexOf('.') + 1)
+  const receipt = proveSettlement(text, SETTLEMENT)
+  expect(receipt).not.toContain(mac)
+  expect(receipts.verify({ ...SETTLEMENT, receipt })).toEqual({ receipt: RECEIPT, orphanOf: null })
+  for (const other of [
+    { id: randomUUID() },
+    { epoch: 3 },
+    { outcome: 'fault' as const },
+    { promptTokens: 99 },
+    { cachedTokens: 11 },
+    { completionTokens: 8 },
+    { orphanOf: 'gateway-1' },
+  ]) {
+    expect([other, receipts.verify({ ...SETTLEMENT, receipt, ...other })]).toEqual([other, null])
+  }
+})
+
+test('the receipt of a job proves which gateway has the hold, and settles nothing for it', () => {
+  const receipt = toOrphanReceipt(text, 'gateway-1')
+  const orphan = { ...SETTLEMENT, receipt, orphanOf: 'gateway-1' }
+  expect(receipts.verify(orphan)).toEqual({ receipt: RECEIPT, orphanOf: 'gateway-1' })
+  expect(receipts.verify({ ...orphan, orphanOf: 'gateway-2' })).toBeNull()
+  expect(receipts.verify({ ...SETTLEMENT, receipt })).toBeNull()
+  // Nobody can make a proof from a proof.
+  expect(receipts.verify({ ...SETTLEMENT, receipt: proveSettlement(receipt, SETTLEMENT) })).toBeNull()
+})
+
+test('a receipt without a MAC makes no proof', () => {
+  expect([proveSettlement('', SETTLEMENT), toOrphanReceipt('text', 'gateway-1')]).toEqual(['', ''])
 })
 
 test('not one changed character leaves a receipt good', () => {
   const accepted = Array.from(text, (_, place) => place).filter(
-    (place) => receipts.verify(changeAt(text, place), RECEIPT.reservationId) !== null,
+    (place) => read(receipts, changeAt(text, place)) !== null,
   )
   // The last character of base64 carries two bits of the MAC's last byte; its other bits mean nothing.
   expect(accepted.filter((place) => place !== text.length - 1)).toEqual([])
@@ -63,14 +108,14 @@ test.each([
   ['words', 'not a receipt at all'],
   ['characters beyond base64', '\u{1f600}.\u{1f600}'],
 ])('a text that is not a receipt is rejected: %s', (_, garbage) => {
-  expect(receipts.verify(garbage, RECEIPT.reservationId)).toBeNull()
+  expect(read(receipts, garbage)).toBeNull()
 })
 
 test('a receipt of the next release is read, without what this one does not know', () => {
   const next = receipts.sign(Object.assign({}, RECEIPT, { tier: 'priority' }))
   expect(next).not.toBe(text)
-  expect(receipts.verify(next, RECEIPT.reservationId)).toEqual(RECEIPT)
-  expect(receipts.verify(changeAt(next, next.indexOf('.') - 4), RECEIPT.reservationId)).toBeNull()
+  expect(read(receipts, next)).toEqual(RECEIPT)
+  expect(read(receipts, changeAt(next, next.indexOf('.') - 4))).toBeNull()
 })
 
 test.each([
@@ -78,7 +123,7 @@ test.each([
   ['that is no object', '"all of it"'],
   ['that is no JSON', '{"reservationId":'],
 ])('what is genuinely signed and cannot be read is worth nothing: %s', (_, payload) => {
-  expect(receipts.verify(signed(payload), RECEIPT.reservationId)).toBeNull()
+  expect(read(receipts, signed(payload))).toBeNull()
 })
 
 function signed(payload: string): string {

@@ -34,6 +34,7 @@ function openThreads(limits: Partial<BodyThreadLimits> = {}) {
         models: [model],
         offered: [model.id],
         owner,
+        reasoningKeys: { secrets: [], account },
       })
     },
   }

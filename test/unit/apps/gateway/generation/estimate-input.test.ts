@@ -34,3 +34,16 @@ test('inputs to embed are estimated together, and learned as prompts are', () =>
   for (let turn = 0; turn < 16; turn += 1) learn('m', many, 300)
   expect(estimate('m', many)).toBe(300)
 })
+
+test('the first counts lower the estimate to the highest of them and a margin, and never raise it', () => {
+  const { estimate, learn } = createInputEstimate()
+  const request = ask('x'.repeat(976))
+  const before = estimate('m', request)
+  const counted = [100, 100, 100, 100].map((tokens) => {
+    learn('m', request, tokens)
+    return estimate('m', request)
+  })
+  expect(counted).toEqual([200, 151, 134, 125])
+  learn('m', request, 100_000)
+  expect(estimate('m', request)).toBe(before)
+})

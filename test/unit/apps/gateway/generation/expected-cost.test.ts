@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
-import { createExpectCost } from '#apps/gateway/generation/expected-cost.ts'
+import { createExpectCost, toListedCost } from '#apps/gateway/generation/expected-cost.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
@@ -53,4 +53,18 @@ test('the time that the engine takes to compile its grammars is its fixed part',
   const { fixedCost, cost: all } = cost({ size })
   expect(fixedCost).toBeGreaterThanOrEqual(1_000)
   expect(all - fixedCost).toBe(cost({ size: { ...size, grammarTokens: 0 } }).cost)
+})
+
+test('log probabilities cost a quarter of a token for each listed token, of an echoed prompt too', () => {
+  const { cost } = setUp()
+  const { request } = generationCall()
+  if (request.kind !== 'chat') throw new Error('not a chat')
+  expect(cost({ request: { ...request, topLogprobs: 20 } }).cost).toBe(60 + 256 * 6)
+  const used = { promptTokens: 100, completionTokens: 10 }
+  expect(toListedCost(request, used)).toBeUndefined()
+  expect(toListedCost({ ...request, topLogprobs: 0 }, used)).toBe(0)
+  expect(toListedCost({ ...request, topLogprobs: 5 }, used)).toBe(13)
+  expect(toListedCost({ ...request, topLogprobs: 20, rawPrompt: { addsSpecialTokens: true } }, used)).toBe(
+    550,
+  )
 })

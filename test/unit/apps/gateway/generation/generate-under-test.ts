@@ -1,7 +1,8 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
+import { createAskForReport } from '#apps/gateway/generation/ask-for-report.ts'
 import type { Dispatch, Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
@@ -72,6 +73,10 @@ type Given = {
   refusal?: ApiError
   startWait?: StartWait
   call?: Partial<GenerationCall>
+  /** The worker that has claimed the generation, by its record. */
+  claimant?: string
+  /** How the worker answers when it is asked for a report. */
+  report?: Epoch
 }
 
 export function setUp(given: Given) {
@@ -123,7 +128,7 @@ export function setUp(given: Given) {
         mayBeQueued: () => mayBeQueued,
       }
     }
-    return { inbox, toDispatched, hold: job.hold }
+    return { inbox, send, toDispatched, hold: job.hold }
   })
   const [first] = choices
   if (first === undefined) throw new Error('there is no choice')
@@ -162,6 +167,7 @@ export function setUp(given: Given) {
     },
     reserve,
     openRuns: createOpenRuns({
+      enterHold: () => () => undefined,
       showsCost: given.showsCost ?? false,
       openStream: createOpenStream({ openInbox: () => next(waiting.inboxes).inbox, limitMs: 60_000 }),
       dispatch: (of) => next(waiting.dispatches).toDispatched(of),
@@ -182,6 +188,14 @@ export function setUp(given: Given) {
         },
         stopWorker: (worker, { epoch }) => log.push(`stop ${worker} ${epoch}`),
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
+      }),
+      askForReport: createAskForReport({
+        claimant: async () => given.claimant ?? null,
+        async stop(worker, [stream]) {
+          log.push(`ask ${worker} ${stream?.epoch}`)
+          given.report?.(first.send, first.inbox)
+          return true
+        },
       }),
       suspects: createSuspects(),
       openSeating: () => ({ ...NO_SEATING }),

@@ -3,7 +3,10 @@ import { createGiveUpBus } from '#apps/gateway/generation/give-up-bus.ts'
 
 test('streams are given up once for each outage of more than 15 s', () => {
   const state = { awayMs: 0, givenUp: 0 }
-  const look = createGiveUpBus({ busAwayMs: () => state.awayMs, loseAll: () => (state.givenUp += 1) })
+  const look = createGiveUpBus(
+    () => state.awayMs,
+    () => (state.givenUp += 1),
+  )
   const after = (awayMs: number) => {
     state.awayMs = awayMs
     look()

@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect, test } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'

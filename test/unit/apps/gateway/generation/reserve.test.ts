@@ -12,7 +12,7 @@ const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
 /** The difference between the queue Redis' clock and this process's monotonic clock. */
 const QUEUE_AHEAD_MS = 1_800_000_000_000
 
-function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
+function setUp(answer: () => HoldAnswer, { line = '', hopeless = false } = {}) {
   const calls: ReserveCall[] = []
   const replaced: ReplaceCall[] = []
   const released: string[] = []
@@ -30,15 +30,24 @@ function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
       },
     },
     inputEstimate: createInputEstimate(),
-    expectedOutput: { expect: () => ({ likely: 40, usual: 15, mean: 20 }) },
+    expectedOutput: { expect: () => ({ likely: 40, usual: 15, ownUsual: 10, isOwn: true, mean: 20 }) },
     creditLine: {
       open: (...names) => names.find((name) => name === line) ?? null,
-      // Asks twice; then the wait is over.
-      async wait(name, _, ask) {
+      // Asks at once, after a second, after three seconds and at the end.
+      async wait({ name }, { refused }, ask) {
         waited.push(name)
-        return (await ask()) ?? (await ask())
+        let latest = refused
+        const notes = { latest: () => latest, note: (noted: typeof refused) => void (latest = noted) }
+        for (const waitedMs of [0, 1_000, 3_000]) {
+          const answered = await ask(notes, { waitedMs, leftMs: 30_000 - waitedMs, isOver: false })
+          if (answered !== null) return answered
+          latest = null
+        }
+        return await ask(notes, { waitedMs: 30_000, leftMs: 0, isOver: true })
       },
     },
+    runningHolds: { comingBack: (_, { heldNano }) => (hopeless ? 0n : heldNano) },
+    nowMs: () => 0,
     releaseHold: (id) => released.push(id),
     toQueueMs: (ownMs) => ownMs + QUEUE_AHEAD_MS,
     onShortage: ({ keyId }) => short.push(keyId),
@@ -188,25 +197,38 @@ describe('credits that others hold', () => {
     const call = generationCall()
     expect(await reserve.estimated(call, TERMS)).toMatchObject({ amountNano: '500' })
     expect(waited).toEqual([call.caller.accountId])
-    expect(calls).toEqual([calls[0], calls[0], calls[0]])
+    expect([calls[1], calls.length]).toEqual([calls[0], 3])
     expect(calls[0]?.rolling).toEqual({ expectedTokens: 40, leastTokens: 40 })
   })
 
-  test('are given up after the wait, when the usual output is enough; then it is 402', async () => {
+  test('that pay for the usual output are accepted after three seconds', async () => {
+    const model = modelSpec({ inputPriceNano: '0', outputPriceNano: '1000000' })
+    const usual = short({ available: 20n, held: 1_000n })
+    const answers = [usual, usual, granted]
+    const { reserve, calls } = setUp(() => answers.shift() ?? granted)
+    await reserve.estimated(generationCall({ model }), TERMS)
+    expect(leasts(calls)).toEqual([40, 40, 15])
+  })
+
+  test('that do not even pay for the usual output at the end are 402', async () => {
     const { reserve, calls, short: reported } = setUp(() => held)
     await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
       code: 'insufficient_credits',
     })
-    expect([leasts(calls), reported.length]).toEqual([[40, 40, 40, 15], 1])
+    expect([leasts(calls), reported.length]).toEqual([[40, 40, 15, 15], 1])
   })
 
-  test('are not waited for where they would not be enough, nor where nobody holds any', async () => {
-    for (const answer of [short({ available: 3n, held: 0n }), short({ available: 3n, held: 3n })]) {
-      const { reserve, calls, waited } = setUp(() => answer)
+  test('are not waited for where they would not be enough, nor where no running request will give them back', async () => {
+    for (const [answer, hopeless] of [
+      [short({ available: 3n, held: 0n }), false],
+      [short({ available: 3n, held: 3n }), false],
+      [held, true],
+    ] as const) {
+      const { reserve, calls } = setUp(() => answer, { hopeless })
       await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
         code: 'insufficient_credits',
       })
-      expect([calls.length, waited]).toEqual([1, []])
+      expect(calls.length).toBe(1)
     }
   })
 
@@ -217,11 +239,16 @@ describe('credits that others hold', () => {
     expect([leasts(calls), waited]).toEqual([[40, 1], []])
   })
 
-  test('that have been spent meanwhile end the wait', async () => {
+  test('that have been spent meanwhile end the wait: what the account usually needs is enough', async () => {
     const answers = [held, short({ available: 1_000_000_000n, held: 0n }), granted]
     const { reserve, calls } = setUp(() => answers.shift() ?? granted)
     await reserve.estimated(generationCall(), TERMS)
-    expect(leasts(calls)).toEqual([40, 40, 15])
+    expect(leasts(calls)).toEqual([40, 40, 1])
+    const spent = setUp(() => (spent.calls.length === 1 ? held : short({ available: 3n, held: 0n })))
+    await expect(spent.reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
+      code: 'insufficient_credits',
+    })
+    expect(leasts(spent.calls)).toEqual([40, 40])
   })
 
   test('of a spend limit are waited for in the line of the key', async () => {

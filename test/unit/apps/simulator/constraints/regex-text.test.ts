@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CompileError } from '#apps/simulator/constraints/compile-error.ts'
 import { ConstraintError } from '#apps/simulator/constraints/constraint-error.ts'
+import { DEAD_END } from '#apps/simulator/constraints/dead-end.ts'
 import { textMatching } from '#apps/simulator/constraints/regex-text.ts'
 
 describe('a text for a regular expression', () => {
@@ -15,6 +16,8 @@ describe('a text for a regular expression', () => {
     String.raw`\+49 [0-9 ]{5,12}`,
     String.raw`[\]\-a]x[^a-z]`,
     String.raw`é\t\x41\u0042.`,
+    String.raw`[^\S]x[^\Wa]`,
+    String.raw`[^\x00-\uffff]`,
     '(?P<year>[12][0-9]{3})|none',
     '',
   ])('%s', (pattern) => {
@@ -36,6 +39,13 @@ describe('a text for a regular expression', () => {
     '%s is refused',
     (pattern) => {
       expect(() => textMatching(pattern, 0)).toThrow(ConstraintError)
+    },
+  )
+
+  test.each([String.raw`ab[^\s\S]`, String.raw`ab[^\D0-9]`, String.raw`ab[\ud800]`])(
+    'after the first characters of %s there is a dead end',
+    (pattern) => {
+      expect(textMatching(pattern, 0)).toBe(`ab${DEAD_END}`)
     },
   )
 

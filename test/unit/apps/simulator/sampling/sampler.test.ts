@@ -49,7 +49,7 @@ function sample(given: Script, settings: Partial<SamplingSettings> = {}, promptT
   const ids: number[] = []
   for (let i = 0; i < 200; i++) {
     const { tokenId, finish } = sampler.next()
-    ids.push(tokenId)
+    if (tokenId !== null) ids.push(tokenId)
     if (finish !== null) return { ids, finish }
   }
   return { ids, finish: null }
@@ -64,6 +64,12 @@ describe('ends', () => {
     const { ids, finish } = sample(script([0, 1], true))
     expect(ids).toEqual([0, 1, OTHER_EOS])
     expect(finish).toEqual({ reason: 'stop', matchedTokenId: OTHER_EOS })
+  })
+
+  test('where a grammar allows no token, the call ends with an error, after the tokens before', () => {
+    const dead = { ...script([0, 1], true), isDeadEnd: true }
+    expect(sample(dead)).toEqual({ ids: [0, 1], finish: { reason: 'error' } })
+    expect(sample(dead, { maxTokens: 2 })).toEqual({ ids: [0, 1], finish: { reason: 'length' } })
   })
 
   test('a stop token id is delivered and named', () => {

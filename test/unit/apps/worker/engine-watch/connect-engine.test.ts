@@ -14,32 +14,51 @@ async function connect(given: {
   maxNumSeqs?: number
   reasoning?: ModelFamily['reasoning']
   isGeneration?: boolean
+  version?: string
+  servesLossy?: boolean
+  healthy?: () => boolean
+  problem?: string
   /** The host with which the worker calls the engine. */
   host?: string
 }) {
+  const { healthy, problem } = given
   const { address, stop } = await startEngineServer({
+    ...(healthy !== undefined && { healthy }),
+    ...(problem !== undefined && { problem }),
     unary: {
-      GetModelInfo: { reply: { maxContextLength: 2_048, isGeneration: given.isGeneration ?? true } },
+      GetModelInfo: {
+        reply: { maxContextLength: 2_048, vocabSize: 2_009, isGeneration: given.isGeneration ?? true },
+      },
       GetServerInfo: { reply: given.server },
+      GetLoads: { reply: { version: given.version ?? '0.32.0', loads: [] } },
     },
   })
   closers.push(stop)
+  let deaths = 0
   const warnings: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
   const { client, ...limits } = await connectEngine({
     address: address.replace('127.0.0.1', given.host ?? '127.0.0.1'),
     maxNumSeqs: given.maxNumSeqs,
+    servesLossy: given.servesLossy ?? false,
+    onDead: () => (deaths += 1),
     family: { reasoning: given.reasoning ?? 'none' },
     log,
   })
   closers.push(client.close)
-  return { limits, warnings }
+  return { limits, warnings, deaths }
 }
 
 it('takes the limits that the engine reports, and the configured one first', async () => {
   const server = { maxNumSeqs: 8 }
-  expect(await connect({ server })).toEqual({
-    limits: { maxNumSeqs: 8, contextWindow: 2_048, kind: 'chat' },
+  expect(await connect({ server })).toMatchObject({
+    limits: {
+      maxNumSeqs: 8,
+      contextWindow: 2_048,
+      vocabularySize: 2_009,
+      release: '0.32.0 python',
+      kind: 'chat',
+    },
     warnings: [],
   })
   expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
@@ -80,4 +99,33 @@ it.each([
   const [reasoning, constrainedDecodingStart, expected] = row
   const server = { maxNumSeqs: 8, constrainedDecodingStart }
   expect((await connect({ server, reasoning })).warnings).toEqual(expected)
+})
+
+it.each([
+  ['Engine is starting', 0],
+  ['Engine is not alive', 2],
+])('connects once the engine is healthy; %j means %j times that it is dead', async (problem, expected) => {
+  let asked = 0
+  const healthy = () => (asked += 1) > 2
+  const { limits, deaths } = await connect({ server: { maxNumSeqs: 8 }, healthy, problem })
+  expect(limits.release).toBe('0.32.0 python')
+  expect([asked, deaths]).toEqual([3, expected])
+})
+
+it('rejects a release that loses tokens, unless it is to be served', async () => {
+  const server = { maxNumSeqs: 8, serverType: 'vllm-grpc' }
+  await expect(connect({ server })).rejects.toThrow('(vLLM 0.32.0 rust) loses tokens of its streams')
+  const { limits, warnings } = await connect({ server, servesLossy: true })
+  expect(limits.release).toBe('0.32.0 rust')
+  expect(warnings).toEqual(['this release of the engine is not supported'])
+})
+
+it.each([
+  ['0.33.0', { maxNumSeqs: 8 }],
+  ['0.31.0', { maxNumSeqs: 8, serverType: 'vllm-grpc' }],
+  ['', { maxNumSeqs: 8 }],
+])('warns of version %j with the server %j, which was never tried', async (version, server) => {
+  expect((await connect({ server, version })).warnings).toEqual([
+    'this release of the engine is not supported',
+  ])
 })

@@ -207,3 +207,39 @@ test('it has been loading since it was last ready', async () => {
   await pass(1_000)
   expect(life.loadingMs()).toBe(1_000)
 })
+
+test('an engine that reports that it is not healthy while it starts is waited for, up to the limit', async () => {
+  const { state, restarts, started, pass, becomeReady, lose } = setUp()
+  state.refused = false
+  for (let s = 0; s < 50; s += 1) {
+    lose('dead')
+    await pass(1_000)
+  }
+  expect([state.requested, restarts]).toEqual(['', []])
+  becomeReady()
+  expect(started).toEqual([50_000])
+  lose('dead')
+  await pass(250)
+  expect(state.requested).toBe('dead')
+
+  // The next process listens early, too, and never becomes healthy.
+  state.refused = true
+  await pass(250)
+  state.refused = false
+  lose('dead')
+  await pass(3 * 50_000 - 1_000)
+  expect([state.requested, restarts]).toEqual(['', ['dead']])
+  await pass(2_000)
+  expect([state.requested, restarts]).toEqual(['not-up', ['dead', 'not-up']])
+})
+
+test('an engine that is found dead is to be restarted, although this process never saw it ready', async () => {
+  const { state, life, pass } = setUp()
+  state.refused = false
+  life.noteDead()
+  await pass(250)
+  expect([state.requested, life.awaitsRestart()]).toEqual(['dead', true])
+  state.refused = true
+  await pass(250)
+  expect([state.requested, life.awaitsRestart()]).toEqual(['', false])
+})

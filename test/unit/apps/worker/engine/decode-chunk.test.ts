@@ -17,22 +17,24 @@ const encode = (message: GenerateResponse) => Generate.responseSerialize(message
 function byReflection(bytes: Buffer) {
   const { chunk, complete }: GenerateResponse__Output = Generate.responseDeserialize(bytes)
   if (chunk) {
-    const { tokenIds: ids, promptTokens, cachedTokens } = chunk
+    const { tokenIds: ids, promptTokens, completionTokens, cachedTokens } = chunk
     return {
       type: 'chunk',
       ids,
       promptTokens,
+      completionTokens,
       cachedTokens,
       ...toLogprobs(chunk.outputLogprobs),
       ...toPromptLogprobs(chunk.inputLogprobs),
     }
   }
   if (!complete) throw new Error('neither chunk nor complete')
-  const { finishReason, promptTokens, cachedTokens, matchedStop } = complete
+  const { finishReason, promptTokens, completionTokens, cachedTokens, matchedStop } = complete
   return {
     type: 'complete',
     finishReason,
     promptTokens,
+    completionTokens,
     cachedTokens,
     matchedTokenId: matchedStop === 'matchedTokenId' ? complete.matchedTokenId : null,
     matchedStop: matchedStop === 'matchedStopStr' ? complete.matchedStopStr : null,
@@ -168,7 +170,13 @@ describe('decodeChunk', () => {
           .sort((a, b) => a.key - b.key)
           .flatMap(({ part }) => part)
         const bytes = Buffer.from([...unknown.flat(), ...delimited(1, shuffled), ...unknown.flat()])
-        expect(decodeChunk(bytes)).toEqual({ type: 'chunk', ids, promptTokens, cachedTokens })
+        expect(decodeChunk(bytes)).toEqual({
+          type: 'chunk',
+          ids,
+          promptTokens,
+          completionTokens: 0,
+          cachedTokens,
+        })
         expect(decodeChunk(bytes)).toEqual(byReflection(bytes))
       }),
       { numRuns: runs(200, 1000) },

@@ -279,21 +279,38 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
     })
 
     it.each([
-      [{ maxNumSeqs: 8, constrainedDecodingStart: 'first_token' }, 8, 'first-token'],
-      [{ maxNumSeqs: 8, constrainedDecodingStart: 'after_reasoning' }, 8, 'after-reasoning'],
-      [{}, null, null],
+      [{ maxNumSeqs: 8, constrainedDecodingStart: 'first_token' }, 8, 'first-token', 'python'],
+      [{ maxNumSeqs: 8, constrainedDecodingStart: 'after_reasoning' }, 8, 'after-reasoning', 'python'],
+      [{ maxNumSeqs: 8, serverType: 'vllm-grpc' }, 8, null, 'rust'],
+      [{}, null, null, 'older-python'],
     ])('report what the server states, null where an old servicer omits it: %j', async (...row) => {
-      const [reply, maxNumSeqs, constraintStart] = row
+      const [reply, maxNumSeqs, constraintStart, servicer] = row
       const { client } = await connect({ unary: { GetServerInfo: { reply } } })
-      expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart })
+      expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart, servicer })
     })
 
     it('report health and the model', async () => {
       const { client } = await connect({
-        unary: { GetModelInfo: { reply: { maxContextLength: 2048, isGeneration: true } } },
+        unary: { GetModelInfo: { reply: { maxContextLength: 8, vocabSize: 2_010, isGeneration: true } } },
       })
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
-      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2048, isGeneration: true })
+      expect(await client.getModelInfo()).toEqual({
+        maxContextLength: 8,
+        isGeneration: true,
+        vocabularySize: 2_010,
+      })
+    })
+
+    it('and from then on no id beyond the vocabulary, and no longer prompt, is sent', async () => {
+      const { server, client } = await connect({
+        unary: { GetModelInfo: { reply: { maxContextLength: 8, vocabSize: 2_001 } } },
+      })
+      await client.getModelInfo()
+      await expect(collect(client)).rejects.toThrow('Token id 2001 is out of vocabulary')
+      const embed = async (promptIds: Uint32Array) => await client.embed({ requestId: 'e', promptIds }, NEVER)
+      await expect(embed(Uint32Array.of(2_001))).rejects.toThrow('Token id 2001 is out of vocabulary')
+      await expect(embed(new Uint32Array(9))).rejects.toThrow('longer than the maximum model length of 8')
+      expect(server.seen.requests).toEqual([])
     })
   })
 })

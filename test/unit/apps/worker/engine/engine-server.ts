@@ -15,6 +15,8 @@ export async function startEngineServer(options: {
   address?: string
   generate?: (call: GenerateCall) => void
   healthy?: () => boolean
+  /** The message of an engine that is not healthy. */
+  problem?: string
   /** An entry with only `onCall` never answers. */
   unary?: Record<string, { code: number; details: string } | { reply: object } | { onCall: () => void }>
 }) {
@@ -32,7 +34,7 @@ export async function startEngineServer(options: {
     },
     HealthCheck(_call: unknown, callback: (error: null, reply: object) => void) {
       const healthy = options.healthy?.() ?? true
-      callback(null, { healthy, message: healthy ? 'Health' : 'Engine is not alive' })
+      callback(null, { healthy, message: healthy ? 'Health' : (options.problem ?? 'Engine is not alive') })
     },
     Abort(call: { request: { requestIds: string[] } }, callback: (error: null, reply: object) => void) {
       seen.aborted.push(...call.request.requestIds)

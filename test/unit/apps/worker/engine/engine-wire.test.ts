@@ -174,9 +174,9 @@ describe('a constraint on the wire', () => {
 })
 
 it('takes unknown finish reasons for a stop, and keeps the known ones', () => {
-  const message = { type: 'complete', promptTokens: 1, cachedTokens: 0, matchedTokenId: null } as const
-  const reason = (finishReason: string) =>
-    fromCompleteMessage({ ...message, matchedStop: null, finishReason }, 3).finishReason
+  const counts = { promptTokens: 1, completionTokens: 3, cachedTokens: 0 }
+  const message = { type: 'complete', ...counts, matchedTokenId: null, matchedStop: null } as const
+  const reason = (finishReason: string) => fromCompleteMessage({ ...message, finishReason }, 3).finishReason
   expect(reason('repetition')).toBe('stop')
   for (const known of ['stop', 'length', 'abort', 'error']) expect(reason(known)).toBe(known)
 })

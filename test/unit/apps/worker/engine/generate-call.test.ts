@@ -1,15 +1,23 @@
 import { expect, test } from 'vitest'
 import type { ChunkMessage, CompleteMessage } from '#apps/worker/engine/decode-chunk.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
+import type { CheckedCall } from '#apps/worker/engine/find-gap.ts'
 import { runGenerate } from '#apps/worker/engine/generate-call.ts'
 import { cancelled, type CallFailure } from '#apps/worker/engine/transport/call-failure.ts'
 
-const chunk = (...ids: number[]): ChunkMessage => ({ type: 'chunk', ids, promptTokens: 2, cachedTokens: 1 })
+const chunk = (...ids: number[]): ChunkMessage => ({
+  type: 'chunk',
+  ids,
+  promptTokens: 2,
+  completionTokens: ids.length,
+  cachedTokens: 1,
+})
 
 const COMPLETE: CompleteMessage = {
   type: 'complete',
   finishReason: 'stop',
   promptTokens: 2,
+  completionTokens: 0,
   cachedTokens: 1,
   matchedTokenId: null,
   matchedStop: null,
@@ -20,6 +28,7 @@ const COMPLETE: CompleteMessage = {
  * `onAbandoned`.
  */
 function start(given: {
+  asks?: Partial<CheckedCall['request']>
   onTokens?: (leaving: AbortController) => boolean
   toError?: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>
 }) {
@@ -39,6 +48,10 @@ function start(given: {
         return given.onTokens?.(leaving) ?? true
       },
       onAbandoned: () => log.push('abandoned'),
+      checked: {
+        request: { promptIds: Uint32Array.of(1, 2), maxTokens: 4, ...given.asks },
+        limits: { maxContextLength: 8, vocabularySize: 100 },
+      },
       toError: given.toError ?? (async (_, hasTokens) => new EngineError('failed', `tokens: ${hasTokens}`)),
     },
   )
@@ -182,4 +195,62 @@ test('an error of the consumer replaces the end or the failure that arrives with
   failed.onMessage(chunk(1))
   failed.onEnd(cancelled())
   await expect(failed.generated).rejects.toThrow('not parsed')
+})
+
+const GAPS: readonly (readonly [
+  string,
+  { asks?: Partial<CheckedCall['request']>; before: ChunkMessage[]; after: ChunkMessage },
+])[] = [
+  ['a count of the call that is ahead', { before: [chunk(1)], after: { ...chunk(3), completionTokens: 3 } }],
+  ['a count of a chunk with more ids', { before: [], after: { ...chunk(2), completionTokens: 2 } }],
+  ['a first chunk that does not know its prompt', { before: [], after: { ...chunk(1), promptTokens: 0 } }],
+  ['no log probabilities of the prompt', { asks: { promptLogprobs: 1 }, before: [], after: chunk(1) }],
+  ['no log probabilities of a token', { asks: { topLogprobs: 0 }, before: [], after: chunk(1) }],
+]
+
+test.each(GAPS)('%s is a gap: nothing after it is passed on', async (_, { asks = {}, before, after }) => {
+  const { log, generated, onMessage } = start({ asks })
+  for (const message of before) onMessage(message)
+  onMessage(after)
+  onMessage(chunk(9))
+  onMessage(COMPLETE)
+  await expect(generated).rejects.toMatchObject({ kind: 'gap', quotesRequest: false })
+  expect(log).toEqual([...before.map(({ ids }) => ids), 'cancel', 'abandoned'])
+})
+
+test('a count of the call so far, as the servicer in Rust reports it, is no gap', async () => {
+  const { generated, onMessage } = start({})
+  onMessage(chunk(1))
+  onMessage({ ...chunk(2, 3), completionTokens: 3 })
+  onMessage({ ...COMPLETE, completionTokens: 3 })
+  expect(await generated).toMatchObject({ completionTokens: 3 })
+})
+
+test.each([
+  ['counts more tokens than have come means a gap at the end', 'gap', { completionTokens: 3 }],
+  [
+    'stops short of the limit means damage anywhere',
+    'damaged',
+    { finishReason: 'length', completionTokens: 2 },
+  ],
+])('an end that %s', async (_, kind, end) => {
+  const { generated, onMessage } = start({})
+  onMessage(chunk(1))
+  onMessage({ ...chunk(2), completionTokens: 2 })
+  onMessage({ ...COMPLETE, ...end })
+  await expect(generated).rejects.toMatchObject({ kind, quotesRequest: false })
+})
+
+test('an output that ends at the end of the context is whole', async () => {
+  const { generated, onMessage } = start({ asks: { promptIds: new Uint32Array(7) } })
+  onMessage(chunk(1))
+  onMessage({ ...COMPLETE, finishReason: 'length', completionTokens: 1 })
+  expect(await generated).toMatchObject({ finishReason: 'length' })
+})
+
+test('a consumer that wants no more does not ask whether the rest was whole', async () => {
+  const { generated, onMessage } = start(wantsNoMore)
+  onMessage(chunk(1))
+  onMessage({ ...COMPLETE, finishReason: 'length', completionTokens: 1 })
+  expect(await generated).toMatchObject({ finishReason: 'length' })
 })

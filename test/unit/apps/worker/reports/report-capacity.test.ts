@@ -21,7 +21,7 @@ function setUp() {
     isHealthy: () => state.healthy,
     totals: () => TOTALS,
     kv: () => ({ used: 40, capacity: 100 }),
-    engine: () => ({ version: null, waiting: null }),
+    engine: () => ({ version: '0.32.0 python', waiting: null }),
   }
   const life = { isSick: () => state.sick, loadingMs: () => 9_000 }
   const published: Capacity[] = []
@@ -53,6 +53,7 @@ test('each engine is reported from the start on and each second, also one that h
       kvCapacity: 100,
       loadingMs: null,
       cordonTerm: null,
+      engine: '0.32.0 python',
     },
     {
       ...IDENTITY,

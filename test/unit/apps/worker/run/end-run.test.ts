@@ -13,13 +13,18 @@ const GRAMMAR = { type: 'answer', schema: {} } as const
 
 test.each([
   [
-    'a grammar does not compile',
+    'a grammar allows no first token',
     { reason: 'error', constraint: GRAMMAR, ids: [], failures: 0 },
-    { type: 'generation-error', code: 'invalid_request' },
+    { type: 'generation-error', code: 'invalid_request', isCharged: true },
   ],
   [
-    'it fails after a token',
+    'a grammar allows no token after some output',
     { reason: 'error', constraint: GRAMMAR, ids: [1], failures: 0 },
+    { type: 'generation-end', finishReason: 'length', usage: { promptTokens: 3, completionTokens: 1 } },
+  ],
+  [
+    'it fails after a token without a grammar',
+    { reason: 'error', constraint: null, ids: [1], failures: 0 },
     { type: 'generation-error', code: 'upstream_error' },
   ],
   [
@@ -51,6 +56,22 @@ test.each([
     expect(seen.failures).toBe(engine.failures)
   },
 )
+
+test('a call that fails under a grammar ends the output, too, unless the engine is lost', async () => {
+  const failAs = async (kind: 'failed' | 'unavailable') =>
+    await process({
+      constrain: () => GRAMMAR,
+      async *engine() {
+        yield tokens([1])
+        throw new EngineError(kind, 'the call failed')
+      },
+    })
+  expect((await failAs('failed')).events.at(-1)).toMatchObject({
+    type: 'generation-end',
+    finishReason: 'length',
+  })
+  expect((await failAs('unavailable')).events.at(-1)).toMatchObject({ type: 'generation-declined' })
+})
 
 test('the refusal of an engine is the caller’s error', async () => {
   const { events, seen } = await process({

@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect, test } from 'vitest'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { createEngineMetrics } from '#apps/worker/metrics/engine-metrics.ts'

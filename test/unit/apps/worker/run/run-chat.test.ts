@@ -212,10 +212,10 @@ test('a long replay leaves the event loop to others in between', async () => {
 })
 
 test.for([
-  { promptTokens: 2_048, sent: [] },
+  { promptTokens: 2_048, sent: [{ type: 'generation-declined', promptTokens: 2_048 }] },
   { promptTokens: 2_049, sent: [{ type: 'generation-claimed', promptTokens: 2_049 }] },
 ])(
-  'a hang-up before the first token: the claim of $promptTokens tokens was published: $sent.length',
+  'a hang-up before the first token: the gateway learns that the engine had $promptTokens tokens',
   async ({ promptTokens, sent }) => {
     const { events } = await processUnderTest(tokenizer, {
       job: { hold: { ...generationJob().hold, amountNano: '1000000000' } },

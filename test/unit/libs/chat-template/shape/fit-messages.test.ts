@@ -33,13 +33,13 @@ it('a plain template gets every message as it is, each result with the name of i
     system('t'),
     user('a'),
     said('b', ['1', '2']),
-    result('2'),
     result('1'),
+    result('2'),
     user('c'),
   ]
   const fitted = fitMessages(messages, PLAIN_SHAPE)
   expect(brief(fitted)).toEqual(brief(messages))
-  expect(fitted.flatMap(({ callName }) => callName ?? [])).toEqual(['f-2', 'f-1'])
+  expect(fitted.flatMap(({ callName }) => callName ?? [])).toEqual(['f-1', 'f-2'])
 })
 
 describe('system messages', () => {
@@ -99,7 +99,7 @@ describe('calls', () => {
   it('have two results of the same id and text, each of them once', () => {
     expect(fit({}, user('a'), said('', ['1', '1']), result('1', 'same'), result('1', 'same'))).toEqual([
       'u:a',
-      'a:+1+1',
+      'a:+1+1_1',
       't:same',
       't:same',
     ])

@@ -13,7 +13,8 @@ describe('the parts of a message', () => {
     ['image_url', 'user'],
     ['input_audio', 'user'],
     ['file', 'user'],
-    ['image_url', 'tool'],
+    ['teapot', 'tool'],
+    ['image_url', 'assistant'],
     ['tool_use', 'assistant'],
   ])('says that parts of type %s are not supported, in a message of role %s', (type, role) => {
     const content = [{ type: 'text', text: 'a' }, { type }]
@@ -23,9 +24,36 @@ describe('the parts of a message', () => {
     )
   })
 
+  it.each([
+    ['image_url', '[a picture that this model cannot read]'],
+    ['file', '[a file that this model cannot read]'],
+    ['input_audio', '[a recording that this model cannot read]'],
+  ])('reads %s in the result of a tool as a sentence', (type, text) => {
+    const content = [{ type: 'text', text: 'a: ' }, { type }]
+    const read = request({ messages: [...messages, { role: 'tool', content }] }).messages[1]
+    expect(read).toEqual({ role: 'tool', toolCallId: '', content: `a: ${text}` })
+  })
+
   const reads = (fields: object) => request({ messages: [{ role: 'assistant', ...fields }] }).messages[0]
 
   it.each([
+    ['nothing at all', {}, { content: '', toolCalls: [] }],
+    ['reasoning alone', { reasoning_content: 'hm' }, { content: '', reasoning: 'hm' }],
+    [
+      'calls without ids',
+      {
+        tool_calls: [
+          { id: null, function: { name: 'f' } },
+          { type: 'custom', custom: { name: 'g', input: '' } },
+        ],
+      },
+      {
+        toolCalls: [
+          { id: '', name: 'f' },
+          { id: '', name: 'g' },
+        ],
+      },
+    ],
     ['a refusal as a part', { content: [{ type: 'refusal', refusal: 'No.' }] }, { content: 'No.' }],
     ['a refusal beside null', { content: null, refusal: 'No.' }, { content: 'No.' }],
     ['a refusal beside no content', { refusal: 'No.' }, { content: 'No.' }],

@@ -76,7 +76,6 @@ describe('messages', () => {
     ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],
     ['messages[0].content', { messages: [{ role: 'user' }] }],
     ['messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
-    ['messages[0].content', { messages: [{ role: 'assistant' }] }],
     [
       'messages[1].content[0]',
       {
@@ -85,7 +84,7 @@ describe('messages', () => {
     ],
     [
       'messages[0].tool_calls[0].id',
-      { messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'f' } }] }] },
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 5, function: { name: 'f' } }] }] },
     ],
   ])('names %s when it is wrong', (param, body) => {
     expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))
@@ -132,7 +131,7 @@ describe('tools', () => {
     ['tools[0].function.name', { tools: [{ type: 'function', function: {} }] }],
     [
       'tools[0].function.parameters',
-      { tools: [{ type: 'function', function: { name: 'f', parameters: [] } }] },
+      { tools: [{ type: 'function', function: { name: 'f', parameters: [1] } }] },
     ],
   ])('names %s when it is wrong', (param, body) => {
     expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))

@@ -77,8 +77,9 @@ it.each([
 })
 
 it('has no tools and no reasoning, whatever the model’s defaults are', () => {
-  const { request } = prepare({ tools: [{ type: 'function', function: { name: 'f' } }] })
+  const { request } = prepare({})
   expect(request).toMatchObject({ tools: [], toolChoice: 'auto', reasoningEffort: 'off' })
+  expect(() => prepare({ tools: [{ type: 'function', function: { name: 'f' } }] })).toThrow("'tools' is not")
   expect(prepare({ reasoning_effort: 'high' }).request.reasoningEffort).toBe('off')
 })
 

@@ -48,18 +48,20 @@ const STRUCTURED = [
   'structured_outputs.regex',
 ]
 
-/** The texts of a format that is not JSON. */
-const TEXT_FORMAT = ['choice[]', 'choices[]', 'grammar', 'pattern', 'regex', 'regex.regex', 'schema', 'value']
+/** The texts and the keys of a format. */
+const TEXT_FORMAT =
+  'choice[] choices[] grammar pattern regex regex.regex schema value json_schema.schema{key} schema{key}'.split(
+    ' ',
+  )
 
 /** Strings of any length, which count towards the request's size. All other strings have a maximum length. */
 const COUNTED = [
   ...['chat', 'completions', 'responses'].flatMap((body) => STRUCTURED.map((field) => `${body}.${field}`)),
-  ...[
-    'chat.response_format',
-    'completions.response_format',
-    'responses.response_format',
-    'responses.text.format',
-  ].flatMap((format) => TEXT_FORMAT.map((field) => `${format}.${field}`)),
+  ...['chat', 'completions', 'responses'].flatMap((body) =>
+    ['response_format', 'text.format', 'output_config.format', 'output_format'].flatMap((format) =>
+      TEXT_FORMAT.map((field) => `${body}.${format}.${field}`),
+    ),
+  ),
   'chat.messages[].content',
   'chat.messages[].content[].refusal',
   'chat.messages[].content[].text',
@@ -68,20 +70,19 @@ const COUNTED = [
   'chat.messages[].refusal',
   'chat.messages[].tool_calls[].custom.input',
   'chat.messages[].tool_calls[].function.arguments',
-  'chat.response_format.json_schema.schema{key}',
-  'chat.response_format.schema{key}',
   'chat.tools[].description',
   'chat.tools[].function.description',
   'chat.tools[].function.parameters{key}',
   'chat.tools[].parameters{key}',
   'completions.prompt',
   'completions.prompt[]',
-  'completions.response_format.json_schema.schema{key}',
-  'completions.response_format.schema{key}',
   'embeddings.input',
   'embeddings.input[]',
   'responses.input',
+  'responses.input[].action{key}',
   'responses.input[].arguments',
+  'responses.input[].encrypted_content',
+  'responses.input[].operation{key}',
   'responses.input[].code',
   'responses.input[].content',
   'responses.input[].content[].refusal',
@@ -91,11 +92,11 @@ const COUNTED = [
   'responses.input[].output[].refusal',
   'responses.input[].output[].text',
   'responses.input[].summary[].text',
+  'responses.input[].tools[].description',
+  'responses.input[].tools[].function.description',
+  'responses.input[].tools[].function.parameters{key}',
+  'responses.input[].tools[].parameters{key}',
   'responses.instructions',
-  'responses.response_format.json_schema.schema{key}',
-  'responses.response_format.schema{key}',
-  'responses.text.format.json_schema.schema{key}',
-  'responses.text.format.schema{key}',
   'responses.tools[].description',
   'responses.tools[].function.description',
   'responses.tools[].function.parameters{key}',

@@ -82,7 +82,7 @@ describe('a refusal', () => {
 
   it.each<[body: Record<string, unknown>, param: string, message: string]>([
     [{ max_tokens: 0 }, 'max_tokens', 'at least 1'],
-    [{ stop: ['a'] }, 'stop', 'send stop_sequences'],
+    [{ stop: ['a'], stop_sequences: ['b'] }, 'stop', 'differ'],
     [{ mcp_servers: [{}] }, 'mcp_servers', 'offer their tools'],
     [{ container: 'c' }, 'container', 'runs no code'],
     [{ stop_sequences: [''] }, 'stop_sequences[0]', 'not empty'],
@@ -110,9 +110,9 @@ describe('a refusal', () => {
     [user([{ type: 'constructor' }]), 'messages[0].content[0].type', `'constructor'`],
     [user([{ type: 'tool_use', id: 'a', name: 'f', input: {} }]), 'messages[0].content[0].type', 'tool_use'],
     [
-      user([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image' }] }]),
+      user([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'teapot' }] }]),
       'messages[0].content[0].content[0].type',
-      'image',
+      'teapot',
     ],
     [user([{ type: 'tool_result' }]), 'messages[0].content[0].tool_use_id', 'expected text'],
     [

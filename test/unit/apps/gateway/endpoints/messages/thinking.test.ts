@@ -4,7 +4,7 @@ import { toEffort } from '#apps/gateway/endpoints/messages/thinking.ts'
 const enabled = (budget_tokens?: number) => ({ type: 'enabled' as const, budget_tokens })
 
 it.each([
-  ['nothing', undefined, undefined, 'low'],
+  ['nothing', undefined, undefined, undefined],
   ['disabled thinking', { type: 'disabled' as const, budget_tokens: undefined }, 'max', 'off'],
   ['a small budget', enabled(4_095), undefined, 'low'],
   ['a large budget', enabled(4_096), undefined, 'high'],
@@ -19,11 +19,6 @@ it.each([
   ['the effort low', undefined, 'low', 'low'],
   ['the effort high', undefined, 'high', 'high'],
   ['the effort max', undefined, 'max', 'max'],
-] as const)('%s of a model whose default is low is read', (...[, thinking, effort, expected]) => {
-  expect(toEffort({ thinking, effort }, { defaultEffort: 'low' })).toBe(expected)
-})
-
-it('enables thinking on a model whose default is off', () => {
-  const thinking = { type: 'adaptive' as const, budget_tokens: undefined }
-  expect(toEffort({ thinking, effort: undefined }, { defaultEffort: 'off' })).toBe('low')
+] as const)('%s is read', (...[, thinking, effort, expected]) => {
+  expect(toEffort(thinking, effort)).toBe(expected)
 })

@@ -14,6 +14,8 @@ const assistant = (changes: object = {}) => ({
   ...changes,
 })
 const question = { role: 'user', content: 'Q' }
+const now = { role: 'system', content: 'Now.' }
+const answer = assistant({ content: 'A' })
 const call = (id: string, args = '{}') => ({ id, name: 'f', arguments: args })
 
 describe('the system prompt', () => {
@@ -25,10 +27,32 @@ describe('the system prompt', () => {
       content: 'Be brief.\nBe kind.',
     })
     expect(conversation([question], '')).toEqual([question])
-    expect(conversation([question, { role: 'system', content: [text('Now.')] }])).toEqual([
-      question,
-      { role: 'system', content: 'Now.' },
-    ])
+  })
+
+  it.each([
+    ['in front of the text before it', [question, now], [now, question]],
+    [
+      'in front of the text beside results',
+      [{ role: 'user', content: [result('a', 'one'), text('Q')] }, now],
+      [{ role: 'tool', content: 'one', toolCallId: 'a' }, now, question],
+    ],
+    [
+      'into the last of the results before it',
+      [{ role: 'user', content: [result('a', 'one'), result('b', 'two')] }, now],
+      [
+        { role: 'tool', content: 'one', toolCallId: 'a' },
+        { role: 'tool', content: 'two\n\nNow.', toolCallId: 'b' },
+      ],
+    ],
+    ['nowhere behind an answer', [question, answer, now, question], [question, answer, now, question]],
+    ['nowhere at the beginning', [now, question], [now, question]],
+  ])('goes from the middle %s', (_, messages, expected) => {
+    const blocks = messages.map((message) =>
+      message === answer ? { role: 'assistant', content: 'A' } : message,
+    )
+    expect(conversation(blocks)).toEqual(expected)
+    const later = conversation([...blocks, { role: 'assistant', content: 'A' }, question])
+    expect(later.slice(0, expected.length)).toEqual(expected)
   })
 
   it.each([
@@ -115,6 +139,20 @@ describe('the results of a turn', () => {
       ...tools,
       { role: 'user', content: 'Go on.' },
     ])
+  })
+
+  it.each([
+    [{ type: 'image', source: { type: 'base64', data: 'x' } }, '[a picture that this model cannot read]'],
+    [{ type: 'document', source: { type: 'base64', data: 'x' } }, '[a document that this model cannot read]'],
+    [{ type: 'document', source: { type: 'text', data: 'Plain.' } }, 'Plain.'],
+    [{ type: 'search_result', title: 'T', source: 's', content: [text('Found.')] }, 'T\ns\nFound.'],
+    [{ type: 'tool_reference', tool_name: 'f' }, 'f is available'],
+  ])('have the block %j as text', (block, expected) => {
+    const answers = [{ role: 'user', content: [result('a', [text('one'), block]), result('b', 'two')] }]
+    expect(conversation([question, asked, ...answers])[2]).toEqual({
+      ...tools[0],
+      content: `one\n${expected}`,
+    })
   })
 
   it('may be empty', () => {

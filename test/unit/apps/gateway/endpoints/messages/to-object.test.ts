@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { MessageObject } from '#apps/gateway/endpoints/messages/message-object.ts'
 import { toObject } from '#apps/gateway/endpoints/messages/to-object.ts'
 import { collect } from '#apps/gateway/generation/collect.ts'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
@@ -12,7 +13,7 @@ async function render(events: readonly OutputEvent[], end: Partial<GenerationEnd
   const generation = await collect(async (send) => {
     send([...events, { type: 'generation-end', finishReason: 'stop', usage, ...end }])
   })
-  return toObject(generation, answer)
+  return MessageObject.parse(JSON.parse(toObject(generation, answer)))
 }
 
 const called = (args: string): OutputEvent[] => [
@@ -33,7 +34,7 @@ it('has the blocks in their order, and the usage without the tokens of the cache
     model: 'org/demo',
     content: [
       { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/./) },
-      { type: 'text', text: 'A', citations: null },
+      { type: 'text', text: 'A' },
       { type: 'tool_use', id: 'call_0', name: 'f', input: { a: 1 } },
     ],
     stop_reason: 'tool_use',

@@ -80,15 +80,24 @@ describe('a refusal', () => {
     ],
     [
       'input',
-      [
-        user,
-        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: 'x' }] },
-      ],
-      `parts of type 'input_image' are not supported`,
+      [user, { type: 'function_call_output', call_id: 'c', output: [{ type: 'teapot' }] }],
+      `parts of type 'teapot' are not supported`,
       'input[1].output[0]',
     ],
+    [
+      'input',
+      [{ type: 'tool_search_output', tools: [{ type: 'function' }] }],
+      'text',
+      'input[0].tools[0].name',
+    ],
+    [
+      'tools',
+      [{ type: 'namespace', name: 'n', tools: [{ type: 'function' }] }],
+      'text',
+      'tools[0].tools[0].name',
+    ],
+    ['tools', [{ type: 'namespace', tools: [] }], 'text', 'tools[0].name'],
     ['input', [{ type: 'computer_call', call_id: 'c' }], `'computer_call'`, 'input[0].type'],
-    ['input', [{ type: 'tool_search_call', id: 'c' }], `'tool_search_call'`, 'input[0].type'],
     [
       'input',
       [{ type: 'compaction', encrypted_content: 'x' }],
@@ -98,7 +107,6 @@ describe('a refusal', () => {
     ['input', [{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'text', 'input[0].input'],
     ['input', [{ type: 'local_shell_call', call_id: 'c' }], 'an object', 'input[0].action'],
     ['input', [{ role: 'user' }], 'text', 'input[0].content'],
-    ['input', [{ type: 'function_call', name: 'f' }], 'text', 'input[0].call_id'],
     ['input', [{ type: 'function_call_output', call_id: 'c', output: 5 }], 'text', 'input[0].output'],
     ['input', [{ type: 'item_reference', id: 'rs_1' }], 'at least one message, call or result'],
     ['input', [{ type: 'item_reference', id: 'msg_1' }], 'send the item itself', 'input[0]'],

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
 import { createResponseEvents } from '#apps/gateway/endpoints/responses/to-events.ts'
 import { toObject } from '#apps/gateway/endpoints/responses/to-object.ts'
 import { collect } from '#apps/gateway/generation/collect.ts'
@@ -80,5 +81,6 @@ export function read(stream: string): Event[] {
 export const typesOf = (events: Event[]) => events.map((event) => event.type.replace('response.', ''))
 
 export async function wholeOf(batches: OutputEvent[][]) {
-  return toObject(await collect(async (send) => batches.forEach((batch) => send(batch))), answerOf('full'))
+  const finished = await collect(async (send) => batches.forEach((batch) => send(batch)))
+  return ResponseObject.parse(JSON.parse(toObject(finished, answerOf('full'))))
 }

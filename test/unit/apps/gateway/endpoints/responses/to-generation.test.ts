@@ -96,7 +96,7 @@ describe('a Responses request', () => {
   it('drops tools other than functions, as long as none of them is forced', () => {
     const tools = [
       flat,
-      { type: 'namespace', name: 'ns', tools: [flat] },
+      { type: 'namespace', name: 'ns', tools: [{ type: 'web_search' }] },
       { type: 'web_search' },
       { type: 'custom', name: 'c' },
     ]
@@ -175,7 +175,7 @@ describe('a Responses request', () => {
       background: false,
       top_logprobs: 0,
       truncation: 'auto',
-      include: ['reasoning.encrypted_content'],
+      include: ['code_interpreter_call.outputs'],
       stream_options: { include_obfuscation: false },
       prompt_cache_retention: '24h',
       client_metadata: { a: 'b' },

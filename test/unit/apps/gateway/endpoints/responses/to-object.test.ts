@@ -20,7 +20,7 @@ function finished(
 }
 
 const respond = (...given: Parameters<typeof finished>) =>
-  toObject(finished(...given), createResponsesAnswer())
+  ResponseObject.parse(JSON.parse(toObject(finished(...given), createResponsesAnswer())))
 
 it('is a response with exactly the fields of its schema', () => {
   const response = respond([REASONING, TEXT, CALL], 'tool-calls')

@@ -3,6 +3,8 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
 import { prepare } from './responses-answer.ts'
 
+const Settings = ResponseObject.omit({ output: true }).partial().required({ text: true, reasoning: true })
+
 const schema = { type: 'object', properties: { n: { type: 'number' } } }
 const flat = { type: 'function', name: 'f', description: 'd', parameters: schema, strict: null }
 const nested = {
@@ -11,7 +13,7 @@ const nested = {
 }
 
 const settings = (body: Record<string, unknown>, changes: Partial<ModelSpec> = {}) =>
-  prepare(body, changes).options.settings
+  Settings.parse(JSON.parse(prepare(body, changes).options.settings))
 
 describe('the settings that a response repeats', () => {
   it('are the effective ones where the request names none', () => {

@@ -6,6 +6,8 @@ import { claimedGeneration, runningUnderTest } from '../running-under-test.ts'
 
 const INPUTS = Array.from({ length: 200 }, (_, index) => Uint32Array.of(index, 0))
 
+const QUIET = { onInput: () => {}, onVector: () => {} }
+
 const openRun = () => runningUnderTest().running.open(claimedGeneration(), () => {})
 
 /** Sets up an engine whose vectors contain the index of their input. `atIndex` is called for each index. */
@@ -36,7 +38,7 @@ function setUp(given: { atIndex?: (index: number) => void; deliver?: () => Promi
 test('vectors are delivered in the order of their inputs, in chunks, each input counted once', async () => {
   const { embedInputs, seen, delivered } = setUp()
   let tokens = 0
-  await embedInputs(openRun(), INPUTS, (count) => (tokens += count))
+  await embedInputs(openRun(), INPUTS, { ...QUIET, onInput: (count) => (tokens += count) })
   expect(delivered.map(({ first, promptTokens, values }) => [first, promptTokens, values.length])).toEqual([
     [0, 128, 64],
     [64, 128, 64],
@@ -50,7 +52,7 @@ test('vectors are delivered in the order of their inputs, in chunks, each input 
 
 test('two generations together have no more calls than the limit allows', async () => {
   const { embedInputs, seen } = setUp()
-  await Promise.all([embedInputs(openRun(), INPUTS, () => {}), embedInputs(openRun(), INPUTS, () => {})])
+  await Promise.all([embedInputs(openRun(), INPUTS, QUIET), embedInputs(openRun(), INPUTS, QUIET)])
   expect(seen).toMatchObject({ calls: 400, most: 5 })
 })
 
@@ -60,7 +62,7 @@ test('an input that fails ends them all: no further call begins', async () => {
       if (index === 70) throw new Error('the engine fell')
     },
   })
-  await expect(embedInputs(openRun(), INPUTS, () => {})).rejects.toThrow('the engine fell')
+  await expect(embedInputs(openRun(), INPUTS, QUIET)).rejects.toThrow('the engine fell')
   expect(delivered.map(({ first }) => first)).toEqual([0])
   const { calls } = seen
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
@@ -76,11 +78,14 @@ test('a stopped run cancels its calls, and nothing is counted after that', async
     },
   })
   let tokens = 0
-  await expect(embedInputs(run, INPUTS, (count) => (tokens += count))).rejects.toThrow('aborted')
-  expect(tokens).toBe(40)
+  await expect(embedInputs(run, INPUTS, { ...QUIET, onInput: (count) => (tokens += count) })).rejects.toThrow(
+    'aborted',
+  )
+  // The engine was given the first 20 inputs, whose vectors came, and the five after them.
+  expect(tokens).toBe(50)
   expect(seen.cancelled).toBeGreaterThan(0)
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  expect(tokens).toBe(40)
+  expect(tokens).toBe(50)
 })
 
 test('while no vectors are taken, only a few chunks are embedded ahead', async () => {
@@ -93,11 +98,23 @@ test('while no vectors are taken, only a few chunks are embedded ahead', async (
     },
   })
   const inputs = Array.from({ length: 1_000 }, (_, index) => Uint32Array.of(index))
-  const work = embedInputs(openRun(), inputs, () => {})
+  const work = embedInputs(openRun(), inputs, QUIET)
   await waits
   for (let turn = 0; turn < 300; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   expect(seen.calls).toBe(4 * 64)
   take()
   await work
   expect(seen.calls).toBe(1_000)
+})
+
+test('a chunk of long inputs ends early, so that what is embedded counts before much of it is lost', async () => {
+  const { embedInputs, delivered } = setUp()
+  const inputs = Array.from({ length: 10 }, () => new Uint32Array(6_000))
+  await embedInputs(openRun(), inputs, QUIET)
+  expect(delivered.map(({ first, promptTokens }) => [first, promptTokens])).toEqual([
+    [0, 18_000],
+    [3, 18_000],
+    [6, 18_000],
+    [9, 6_000],
+  ])
 })

@@ -25,8 +25,8 @@ test('an input above the context window is refused with its index and both numbe
     error: {
       code: 'context_length_exceeded',
       message:
-        "The input at index 1 is too long: it exceeds the context window. This model's maximum context length is " +
-        '8 tokens; the input at index 1 has 9.',
+        "The input at index 1 is too long: 9 tokens > 8 maximum. It exceeds the context window. This model's " +
+        'maximum context length is 8 tokens; the input at index 1 has 9.',
     },
   })
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 
 /** The request headers of Anthropic's interface. */
-export const MESSAGES_PARAMETERS = describeParameters(
+export const ANTHROPIC_HEADERS = describeParameters(
   'header',
   z.object({
     'x-api-key': z

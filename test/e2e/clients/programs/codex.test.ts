@@ -1,17 +1,15 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'vitest'
-import { expectBalancedBooks } from '../../support/books.ts'
-import { test as clientTest, type ClientAccess } from '../../support/client-test.ts'
-import { occupy } from '../../support/occupy.ts'
-import { scratchFolder } from '../../support/run-folder.ts'
-import { FILE_MODELS } from '../../support/shared-models.ts'
+import { z } from 'zod'
+import { expectBalancedBooks } from '../../../support/books.ts'
+import { test as clientTest, type ClientAccess } from '../../../support/client-test.ts'
+import { occupy } from '../../../support/occupy.ts'
+import { inPrograms, readJsonLines, startProgram } from '../../../support/programs.ts'
+import { scratchFolder } from '../../../support/run-folder.ts'
+import { FILE_MODELS } from '../../../support/shared-models.ts'
 
 const NARROW_MODEL = FILE_MODELS.codex.engine.model
-
-const COMMAND = resolve('node_modules/.bin/codex')
 
 const test = clientTest
   .extend('codex', ({ access }) => installCodex(access))
@@ -26,6 +24,11 @@ test('calls its tool, answers, and goes on from its history', async ({ codex }) 
   expect(second).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Thanks!')] })
   expect(second.messages[0]).toContain('user: Update it, please')
   expect(second.messages[0]).toContain(`assistant: ${refusal}`)
+})
+
+test('uses a tool of an MCP server', async ({ codex }) => {
+  const { code, messages } = await codex.exec('demo-chat', 'Please lookup the tide').ended
+  expect({ code, messages }).toEqual({ code: 0, messages: [expect.stringContaining('HIGH-TIDE-1432')] })
 })
 
 test('asks a busy model again until there is room', async ({ hastyCodex, hasty: { cluster } }) => {
@@ -78,35 +81,19 @@ wire_api = "responses"
 stream_max_retries = 1
 [features]
 plugins = false
+[mcp_servers.harbour]
+command = "${process.execPath}"
+args = ["${resolve('test/programs/harbour.mjs')}"]
 `,
   )
 
   function run(arguments_: readonly string[]) {
-    const nowhere = 'http://127.0.0.1:9'
-    const child = spawn(COMMAND, ['exec', ...arguments_], {
+    const { child, ended } = startProgram(inPrograms('.bin/codex'), ['exec', ...arguments_], {
       cwd: project,
-      env: {
-        PATH: process.env['PATH'],
-        HOME: home,
-        CODEX_HOME: home,
-        MILLRACE_API_KEY: apiKey,
-        TZ: zoneAtNoon(),
-        HTTPS_PROXY: nowhere,
-        HTTP_PROXY: nowhere,
-        NO_PROXY: '127.0.0.1',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 50_000,
+      env: { HOME: home, CODEX_HOME: home, MILLRACE_API_KEY: apiKey, TZ: zoneAtNoon() },
     })
-    let output = ''
-    child.stdout.on('data', (piece: Buffer) => (output += piece.toString()))
-    child.stderr.on('data', (piece: Buffer) => (output += piece.toString()))
-    const ended = once(child, 'close').then(() => ({
-      code: child.exitCode,
-      messages: messagesOf(output),
-      output,
-    }))
-    return { child, ended }
+    const read = async () => ({ ...(await ended), messages: messagesOf((await ended).output) })
+    return { child, ended: read() }
   }
 
   const brief = join(home, 'brief.md')
@@ -122,16 +109,15 @@ plugins = false
   }
 }
 
-/** Returns the agent's messages from the events that it prints, one a line. */
+/** Returns the agent's messages from the events that it prints. */
 function messagesOf(output: string): string[] {
-  return output
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .flatMap((line) => {
-      const { item }: { item?: { type: string; text: string } } = JSON.parse(line)
-      return item?.type === 'agent_message' ? [item.text] : []
-    })
+  return readJsonLines(output).flatMap((line) => {
+    const { success, data } = AgentMessage.safeParse(line)
+    return success ? [data.item.text] : []
+  })
 }
+
+const AgentMessage = z.object({ item: z.object({ type: z.literal('agent_message'), text: z.string() }) })
 
 /**
  * Returns a time zone in which it is noon. Codex repeats the date in a user message when it has changed between turns.

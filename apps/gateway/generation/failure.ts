@@ -1,0 +1,30 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { Interruption } from './interrupted.ts'
+
+/**
+ * Who pays for a request that failed:
+ * - `of-caller`: the caller, for what was used. Its request can have no other end.
+ * - `of-service`: nobody, and the usage is 0. No caller can bring these failures about: a gateway stops, the bus is away,
+ *   or a model has no worker.
+ * - `refused`: nobody. Nothing was used, unless another choice of the request or another input had output.
+ * - `unknown`: nobody, as long as the account's free usage of the hour is within its bound (`settle.sql`).
+ */
+export type Failure = 'of-caller' | 'of-service' | 'refused' | 'unknown'
+
+/** The cause of an `ApiError` whose request the caller pays for. */
+export class CallersFailure extends Error {
+  constructor() {
+    super('the caller pays for this request')
+    this.name = 'CallersFailure'
+  }
+}
+
+const OF_SERVICE: ReadonlySet<string> = new Set(['bus-away', 'gateway-stopping', 'no-worker', 'settled'])
+const UNKNOWN: ReadonlySet<string> = new Set(['upstream_error', 'model_unavailable'])
+
+export function toFailure(error: unknown): Failure {
+  if (!(error instanceof ApiError)) return 'unknown'
+  if (error.cause instanceof CallersFailure) return 'of-caller'
+  if (error.cause instanceof Interruption && OF_SERVICE.has(error.cause.reason)) return 'of-service'
+  return UNKNOWN.has(error.code) ? 'unknown' : 'refused'
+}
