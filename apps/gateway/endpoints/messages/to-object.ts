@@ -6,6 +6,7 @@ import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts
 import { toUsageCost } from '../fields/usage-cost.ts'
 import { toJson } from '../to-json.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toJson } from '../to-json.ts'
 import type { MessageObject, MessageUsage, StopReason } from './message-object.ts'
 
 /** Returns the JSON of a message that is not streamed. */
