@@ -1,7 +1,7 @@
 import { toChoices } from '../fields/choices.ts'
 import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { COMPLETION_FIELDS, CompletionBody } from './completion-body.ts'
+import { COMPLETION_FIELDS } from './completion-body.ts'
 import { createCompletionChunks, type CompletionOptions } from './to-chunks.ts'
 import { toEcho } from './echo.ts'
 import { toGeneration, toLogprobCount } from './to-generation.ts'
@@ -13,11 +13,7 @@ import { toObject } from './to-object.ts'
  */
 export const completions: GenerationEndpoint<CompletionOptions> = {
   prepare(json, catalog) {
-    const { model, body } = readBody(json, catalog, {
-      Body: CompletionBody,
-      table: COMPLETION_FIELDS,
-      prompt: 'prompt',
-    })
+    const { model, body } = readBody(json, catalog, { table: COMPLETION_FIELDS, prompt: 'prompt' })
     const choices = toChoices(body)
     return {
       model,

@@ -20,12 +20,17 @@ export type FieldRules = Readonly<Record<string, FieldRule>>
  * All known fields of an operation: `shape` has the fields that the operation reads, and `rules` has the others. The
  * checks of a body, the OpenAPI description and the table of `docs/api.md` are made from it.
  */
-export type FieldTable = { readonly shape: z.ZodRawShape; readonly rules: FieldRules }
+export type FieldTable<Body extends z.ZodObject = z.ZodObject> = {
+  readonly body: Body
+  readonly shape: z.ZodRawShape
+  readonly rules: FieldRules
+}
 
 /** Returns the table of an operation. A rule in `own` replaces the rule that all operations share. */
-export function tableOf({ shape }: z.ZodObject, own: FieldRules = {}): FieldTable {
+export function tableOf<Body extends z.ZodObject>(body: Body, own: FieldRules = {}): FieldTable<Body> {
+  const { shape } = body
   const rules = Object.entries({ ...RULES, ...own }).filter(([field]) => !Object.hasOwn(shape, field))
-  return { shape, rules: Object.fromEntries(rules) }
+  return { body, shape, rules: Object.fromEntries(rules) }
 }
 
 /**

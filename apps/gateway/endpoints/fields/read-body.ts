@@ -13,12 +13,11 @@ import { refuseLongList } from './refuse-long-list.ts'
 export function readBody<Body extends z.ZodObject>(
   json: JsonObject,
   catalog: Pick<Catalog, 'find'>,
-  options: { Body: Body; table: FieldTable; prompt: string; required?: readonly string[] },
+  { table, prompt, required = [] }: { table: FieldTable<Body>; prompt: string; required?: readonly string[] },
 ): { readonly model: CatalogModel; readonly body: z.output<Body> } {
-  const { Body, table, prompt, required = [] } = options
   requireFields(json, ['model', prompt, ...required])
   const model = findModelOfBody(catalog, json, 'chat')
   const fields = checkFields(json, table)
   refuseLongList(json, prompt, model)
-  return { model, body: parseBody(Body, fields) }
+  return { model, body: parseBody(table.body, fields) }
 }

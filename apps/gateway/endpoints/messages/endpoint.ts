@@ -1,6 +1,6 @@
 import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { MESSAGE_FIELDS, MessagesBody } from './messages-body.ts'
+import { MESSAGE_FIELDS } from './messages-body.ts'
 import { createMessageEvents, type EagerTools } from './to-events.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject } from './to-object.ts'
@@ -9,7 +9,6 @@ import { toObject } from './to-object.ts'
 export const messages: GenerationEndpoint<EagerTools> = {
   prepare(json, catalog) {
     const { model, body } = readBody(json, catalog, {
-      Body: MessagesBody,
       table: MESSAGE_FIELDS,
       prompt: 'messages',
       required: ['max_tokens'],

@@ -47,4 +47,7 @@ export const MessagesBody = z.object({ ...MessageCountBody.shape, max_tokens: Ou
 export type MessagesBody = z.output<typeof MessagesBody>
 
 // Claude Code sends edits of the context. Without them the conversation has more of its history.
-export const MESSAGE_FIELDS = tableOf(MessagesBody, { context_management: hint })
+const OWN_RULES = { context_management: hint }
+
+export const MESSAGE_FIELDS = tableOf(MessagesBody, OWN_RULES)
+export const MESSAGE_COUNT_FIELDS = tableOf(MessageCountBody, OWN_RULES)

@@ -2,23 +2,20 @@ import { z } from 'zod'
 import type { ReasoningEffort } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
 import { NAMED_EFFORTS, type NamedEffort } from '../fields/effort.ts'
+import { OutputLimit } from '../fields/output-limit.ts'
 
 /** A smaller budget of reasoning tokens asks for little reasoning. */
 const HIGH_BUDGET = 4_096
 
 const TYPES = ['enabled', 'adaptive', 'between_tools', 'disabled'] as const
-const BUDGET = 'expected a whole number of at least 1'
 
 /** `thinking` of a Messages request. Further fields, such as `display`, are ignored. */
 export const Thinking = z.looseObject(
   {
     type: z.enum(TYPES, `expected one of ${TYPES.join(', ')}`),
-    budget_tokens: optional(
-      z
-        .number(BUDGET)
-        .refine((value) => Number.isInteger(value) && value >= 1, BUDGET)
-        .meta({ type: 'integer', minimum: 1 }),
-    ).meta({ description: 'Read as an effort: below 4096 low, else high.' }),
+    budget_tokens: optional(OutputLimit).meta({
+      description: 'Read as an effort: below 4096 low, else high.',
+    }),
   },
   'expected an object with type',
 )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readBody } from '../fields/read-body.ts'
 import type { CountEndpoint } from '../serve-count.ts'
-import { RESPONSES_FIELDS, ResponsesBody } from './responses-body.ts'
+import { RESPONSES_FIELDS } from './responses-body.ts'
 import { toGeneration } from './to-generation.ts'
 
 /** The response body. */
@@ -13,11 +13,7 @@ export const ResponseCount = z.object({
 /** `POST /v1/responses/input_tokens`. */
 export const responseCount: CountEndpoint = {
   prepare(json, { reasoningKeys, ...catalog }) {
-    const { model, body } = readBody(json, catalog, {
-      Body: ResponsesBody,
-      table: RESPONSES_FIELDS,
-      prompt: 'input',
-    })
+    const { model, body } = readBody(json, catalog, { table: RESPONSES_FIELDS, prompt: 'input' })
     const { request } = toGeneration(body, model, reasoningKeys)
     return { model, request }
   },

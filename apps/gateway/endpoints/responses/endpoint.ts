@@ -1,6 +1,6 @@
 import { readBody } from '../fields/read-body.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
-import { RESPONSES_FIELDS, ResponsesBody, SEALED_REASONING } from './responses-body.ts'
+import { RESPONSES_FIELDS, SEALED_REASONING } from './responses-body.ts'
 import { createResponseEvents } from './to-events.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject, type ResponsesOptions } from './to-object.ts'
@@ -9,11 +9,7 @@ import { toSettings } from './to-settings.ts'
 /** `POST /v1/responses`. */
 export const responses: GenerationEndpoint<ResponsesOptions> = {
   prepare(json, { reasoningKeys, ...catalog }) {
-    const { model, body } = readBody(json, catalog, {
-      Body: ResponsesBody,
-      table: RESPONSES_FIELDS,
-      prompt: 'input',
-    })
+    const { model, body } = readBody(json, catalog, { table: RESPONSES_FIELDS, prompt: 'input' })
     const generation = toGeneration(body, model, reasoningKeys)
     const { request, maxOutputTokens, spacedNames } = generation
     return {

@@ -72,20 +72,15 @@ function toChoice(choice: ToolChoice, spacedNames: SpacedNames): ResponseSetting
   return { type: 'function', name, ...(namespace !== undefined && { namespace }) }
 }
 
-/** Returns the tools as the caller knows them: functions of a name space are within it, where its first one was. */
+/** Returns the tools as the caller knows them: a name space has its functions, and stands where its first one was. */
 function toTools(tools: readonly ToolDefinition[], spacedNames: SpacedNames): object[] {
-  const spaces = new Map<string, object[]>()
-  return tools.flatMap((tool): object[] => {
-    const spaced = spacedNames.get(tool.name)
-    if (spaced === undefined) return [toTool(tool)]
-    const { namespace, name, description = '' } = spaced
-    const own = toTool({ ...tool, name })
-    const known = spaces.get(namespace)
-    known?.push(own)
-    if (known !== undefined) return []
-    const inner = [own]
-    spaces.set(namespace, inner)
-    return [{ type: 'namespace', name: namespace, description, tools: inner }]
+  const spacedOf = ({ name }: ToolDefinition) => spacedNames.get(name)
+  const groups = Map.groupBy(tools, (tool) => spacedOf(tool)?.namespace ?? tool)
+  return Array.from(groups, ([space, inner]) => {
+    if (typeof space === 'object') return toTool(space)
+    const description = inner.map(spacedOf)[0]?.description ?? ''
+    const own = inner.map((tool) => toTool({ ...tool, name: spacedOf(tool)?.name ?? tool.name }))
+    return { type: 'namespace', name: space, description, tools: own }
   })
 }
 
