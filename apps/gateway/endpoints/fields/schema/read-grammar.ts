@@ -1,5 +1,5 @@
+import { findUnproductive } from '#libs/json-schema/find-unproductive.ts'
 import { excludesAll } from './excludes-all.ts'
-import { GrammarRules } from './grammar-rules.ts'
 
 /** The cost of compiling a grammar in the EBNF of the engine's grammar library (xgrammar). */
 type ReadGrammar = {
@@ -24,63 +24,85 @@ const NOT_EBNF =
 export function readGrammar(source: string): ReadGrammar {
   const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })
   if (!/(?:^|\s)root\s*::=/.test(source)) return refuse(NOT_EBNF)
-  const defined = new Set<string>()
   const referred = new Set<string>()
-  const groups: number[] = []
-  const rules = new GrammarRules()
+  /** The rules that each alternative of a rule needs. A group is a rule of its own. */
+  const rules = new Map<string, string[][]>()
+  const groups: { readonly steps: number; readonly rule: string; readonly needed: string[] }[] = []
+  let rule = ''
+  let needed: string[] = []
+  let isNeeded = false
   let steps = 0
   let last = 0
   let repeated = 0
+
+  const beginAlternative = () => void rules.get(rule)?.push((needed = []))
+  function begin(name: string) {
+    rule = name
+    if (!rules.has(name)) rules.set(name, [])
+    beginAlternative()
+    steps = 0
+  }
+  function need(name: string) {
+    needed.push(name)
+    isNeeded = true
+  }
+  /** Notes that the last item may be left out. */
+  function makeOptional() {
+    if (isNeeded) needed.pop()
+    isNeeded = false
+  }
+
   for (const { 0: text, groups: found } of source.matchAll(TOKEN)) {
-    const { rule, name, count, other } = found ?? {}
-    if (rule !== undefined) {
+    const { rule: head, name, count, other } = found ?? {}
+    if (head !== undefined) {
       if (groups.length > 0) return refuse('expected ) before the next rule')
-      const ruleName = rule.replace(/\s*::=$/, '')
-      defined.add(ruleName)
-      rules.open(ruleName)
-      steps = 0
+      begin(head.replace(/\s*::=$/, ''))
       last = 0
     } else if (count !== undefined) {
       const [least = 0, ...others] = count.split(',').map(Number)
       const most = Math.max(least, ...others)
-      if (least === 0) rules.makeOptional()
+      if (least === 0) makeOptional()
       if (most > MAX_COUNT) return refuse(`expected at most ${MAX_COUNT} repetitions`)
       const more = last * Math.max(0, most - 1)
       repeated += more
       steps += more
       last += more
     } else if (text === '(') {
-      if (groups.push(steps) > MAX_LEVELS)
+      const group = `(${rules.size}`
+      need(group)
+      if (groups.push({ steps, rule, needed }) > MAX_LEVELS)
         return refuse(`expected at most ${MAX_LEVELS} groups within each other`)
-      steps = 0
-      rules.openGroup()
+      begin(group)
     } else if (text === ')') {
       const outer = groups.pop()
       if (outer === undefined) return refuse('expected ( before )')
+      ;({ rule, needed } = outer)
+      isNeeded = true
       last = steps
-      steps += outer
-      rules.closeGroup()
+      steps += outer.steps
     } else if (text === '|') {
-      rules.beginAlternative()
+      beginAlternative()
     } else if (text === '*' || text === '?') {
-      rules.makeOptional()
+      makeOptional()
     } else if (other !== undefined) {
       return refuse(`expected a rule, a string or a class, not ${JSON.stringify(other)}`)
     } else if (!/^(?:\s|#|\+)/.test(text)) {
-      if (name === undefined) rules.addText({ isEmptyClass: excludesAll(text) })
-      else {
+      if (excludesAll(text)) return refuse('expected no class that excludes every character')
+      isNeeded = false
+      if (name !== undefined) {
         referred.add(name)
-        rules.addRule(name)
+        need(name)
       }
       last = 1
       steps += 1
     }
   }
   if (groups.length > 0) return refuse('expected ) at the end')
-  const unknown = [...referred].find((name) => !defined.has(name))
+  const unknown = [...referred].find((name) => !rules.has(name))
   if (unknown !== undefined) return refuse(`there is no rule ${unknown}`)
-  const problem = rules.findProblem()
-  return problem === null ? { problem, repeated } : refuse(problem)
+  const dead = [...findUnproductive(rules)].findLast((name) => !name.startsWith('('))
+  if (dead !== undefined) return refuse(`the rule ${dead} derives no text, because it never ends`)
+  return { problem: null, repeated }
 }
 
 const TOKEN = new RegExp(
