@@ -25,17 +25,20 @@ export function readGrammar(source: string): ReadGrammar {
   const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })
   if (!/(?:^|\s)root\s*::=/.test(source)) return refuse(NOT_EBNF)
   const referred = new Set<string>()
-  /** The rules that each alternative of a rule needs. A group is a rule of its own. */
-  const rules = new Map<string, string[][]>()
-  const groups: { readonly steps: number; readonly rule: string; readonly needed: string[] }[] = []
+  /** A group is a rule of its own. */
+  const rules = new Map<string, Alternative[]>()
+  const groups: { readonly steps: number; readonly rule: string; readonly here: Alternative }[] = []
   let rule = ''
-  let needed: string[] = []
+  let here: Alternative = { needed: [], items: [] }
   let isNeeded = false
   let steps = 0
   let last = 0
   let repeated = 0
 
-  const beginAlternative = () => void rules.get(rule)?.push((needed = []))
+  function beginAlternative() {
+    here = { needed: [], items: [] }
+    rules.get(rule)?.push(here)
+  }
   function begin(name: string) {
     rule = name
     if (!rules.has(name)) rules.set(name, [])
@@ -43,12 +46,13 @@ export function readGrammar(source: string): ReadGrammar {
     steps = 0
   }
   function need(name: string) {
-    needed.push(name)
+    here.needed.push(name)
+    here.items.push(name)
     isNeeded = true
   }
   /** Notes that the last item may be left out. */
   function makeOptional() {
-    if (isNeeded) needed.pop()
+    if (isNeeded) here.needed.pop()
     isNeeded = false
   }
 
@@ -70,13 +74,13 @@ export function readGrammar(source: string): ReadGrammar {
     } else if (text === '(') {
       const group = `(${rules.size}`
       need(group)
-      if (groups.push({ steps, rule, needed }) > MAX_LEVELS)
+      if (groups.push({ steps, rule, here }) > MAX_LEVELS)
         return refuse(`expected at most ${MAX_LEVELS} groups within each other`)
       begin(group)
     } else if (text === ')') {
       const outer = groups.pop()
       if (outer === undefined) return refuse('expected ( before )')
-      ;({ rule, needed } = outer)
+      ;({ rule, here } = outer)
       isNeeded = true
       last = steps
       steps += outer.steps
@@ -92,7 +96,7 @@ export function readGrammar(source: string): ReadGrammar {
       if (name !== undefined) {
         referred.add(name)
         need(name)
-      }
+      } else if (text !== '""') here.items.push(null)
       last = 1
       steps += 1
     }
@@ -100,9 +104,36 @@ export function readGrammar(source: string): ReadGrammar {
   if (groups.length > 0) return refuse('expected ) at the end')
   const unknown = [...referred].find((name) => !rules.has(name))
   if (unknown !== undefined) return refuse(`there is no rule ${unknown}`)
-  const dead = [...findUnproductive(rules)].findLast((name) => !name.startsWith('('))
+  const dead = findDead(rules) ?? findCircle(rules)
   if (dead !== undefined) return refuse(`the rule ${dead} derives no text, because it never ends`)
   return { problem: null, repeated }
+}
+
+/** `needed`: the rules that must derive a text. `items` has the name of each rule, and null for each string or class. */
+type Alternative = { readonly needed: string[]; readonly items: (string | null)[] }
+
+function findDead(rules: ReadonlyMap<string, readonly Alternative[]>): string | undefined {
+  const needs = [...rules].map(([name, all]) => [name, all.map(({ needed }) => needed)] as const)
+  return [...findUnproductive(new Map(needs))].findLast((name) => !name.startsWith('('))
+}
+
+/**
+ * Finds a rule that is nothing but itself, as in `a ::= b{0}` and `b ::= a`. The library follows such rules without end,
+ * and takes the engine down.
+ */
+function findCircle(rules: ReadonlyMap<string, readonly Alternative[]>): string | undefined {
+  const done = new Set<string>()
+  for (const start of rules.keys()) {
+    const path = new Set<string>()
+    for (let name: string | null | undefined = start; name != null && !done.has(name);) {
+      if (path.has(name)) return name
+      path.add(name)
+      const [alternative, other] = rules.get(name) ?? []
+      name = other === undefined && alternative?.items.length === 1 ? alternative.items[0] : null
+    }
+    for (const name of path) done.add(name)
+  }
+  return undefined
 }
 
 const TOKEN = new RegExp(

@@ -29,6 +29,22 @@ test.each([
   expect(readGrammar(grammar).problem).toContain(problem)
 })
 
+test.each([
+  'root ::= root{0}',
+  'root ::= "x" a\na ::= a{0,2}',
+  'root ::= "x"\na ::= "" b{0}\nb ::= a',
+  'root ::= "x" a\na ::= (a{0})',
+])('a grammar that would take the engine down is refused: %j', (grammar) => {
+  expect(readGrammar(grammar).problem).toContain('derives no text')
+})
+
+test.each(['root ::= root{0} | "x"', 'root ::= node{0,3}\nnode ::= "[" root "]"', 'root ::= "y" root{0}'])(
+  'a rule with a text of its own may repeat itself: %j',
+  (grammar) => {
+    expect(readGrammar(grammar).problem).toBeNull()
+  },
+)
+
 test('a grammar of the greatest length is read in a moment', () => {
   const rules = Array.from({ length: 1_600 }, (_, index) => `r${index} ::= "" | r${index + 1}`)
   const grammar = ['root ::= r0', ...rules, 'r1600 ::= "x"'].join('\n')
