@@ -25,8 +25,24 @@ export function findUnsatisfiable(
     ])
   }
   const unproductive = findUnproductive(rules)
-  const place = subschemas.findLast(({ schema }) => unproductive.has(schema))
+  if (unproductive.size === 0) return null
+  const reached = reach(subschemas, references)
+  const place = subschemas.findLast(({ schema }) => unproductive.has(schema) && reached.has(schema))
   return place === undefined ? null : { pointer: toPointer(place), text: 'no value fits it' }
+}
+
+/** Returns the schemas at which a generation may arrive. A definition that nothing refers to is not among them. */
+function reach(subschemas: readonly Subschema[], references: References): ReadonlySet<JsonSchema> {
+  const applied = subschemas.filter(({ keys }) => keys[0] !== '$defs' && keys[0] !== 'definitions')
+  const inner = Map.groupBy(applied, ({ parent }) => parent?.schema)
+  const reached = new Set((inner.get(undefined) ?? []).map(({ schema }) => schema))
+  // The set grows while it is read.
+  for (const schema of reached) {
+    for (const one of inner.get(schema) ?? []) reached.add(one.schema)
+    const target = references.get(schema)
+    if (target !== undefined) reached.add(target)
+  }
+  return reached
 }
 
 /** Returns the schemas that apply to a value itself, and those of the members or items that each value has. */

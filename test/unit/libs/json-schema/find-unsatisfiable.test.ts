@@ -31,6 +31,10 @@ test.each<[string, JsonSchema]>([
     'a constant says what fits',
     object({ a: { const: { a: 1 }, type: 'object', required: ['a'], properties: { a: ROOT } } }),
   ],
+  [
+    'the definition that requires itself is not used',
+    { $defs: { a: object({ b: { $ref: '#/$defs/a' } }) }, type: 'string' },
+  ],
   ['required members have no schema', { type: 'object', required: ['a'], additionalProperties: false }],
   ['an option is true', { anyOf: [true, { type: 'string' }], type: 'string' }],
 ])('a schema is accepted if %s', (_, schema) => {
