@@ -128,7 +128,7 @@ function findCircle(rules: ReadonlyMap<string, readonly Alternative[]>): string 
     for (let name: string | null | undefined = start; name != null && !done.has(name);) {
       if (path.has(name)) return name
       path.add(name)
-      const [alternative, other] = rules.get(name) ?? []
+      const [alternative, other]: readonly Alternative[] = rules.get(name) ?? []
       name = other === undefined && alternative?.items.length === 1 ? alternative.items[0] : null
     }
     for (const name of path) done.add(name)
