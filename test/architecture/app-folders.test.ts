@@ -11,7 +11,7 @@ const APPS: Readonly<Record<string, Folders>> = {
     demand: [],
     endpoints: ['callers', 'catalog.ts', 'generation', 'http', 'retry-after.ts'],
     generation: ['callers', 'demand', 'reports', 'retry-after.ts', 'servers'],
-    http: ['retry-after.ts'],
+    http: ['callers', 'retry-after.ts'],
     openapi: ['endpoints', 'http', 'retry-after.ts'],
     page: ['endpoints'],
     reports: [],

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { toNetwork } from '../http/to-network.ts'
+import { toNetwork } from './to-network.ts'
 
 /**
  * Bounds the look-ups of keys that are not known to be real. Anybody can make up a well-formed key, because the

@@ -80,8 +80,9 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.in': (values) => isIn(argument(values, 0), argument(values, 1)),
   '.less': (values) => isLess(argument(values, 0), argument(values, 1)),
   '.test'(values) {
-    const test = TESTS[String(argument(values, 0).value)]
-    if (test === undefined) throw new Error(`the test ${String(argument(values, 0).value)} is not supported`)
+    const name = String(argument(values, 0).value)
+    const test = TESTS[name]
+    if (test === undefined) throw new Error(`the test ${name} is not supported`)
     return test(argument(values, 1), values[2] === undefined ? NOTHING : argument(values, 2))
   },
   '.map': (values) => evaluateEach(values, FUNCTIONS).map(({ result }) => result),

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { always, AUTHORIZED, CHAT, createFedCore, END, serveApp, text } from './gateway-app.ts'
 
@@ -10,7 +10,7 @@ const core = always([text('Hi'), END])
 type Served = Awaited<ReturnType<typeof serveApp>>
 
 /** Sends bytes as they are; undici would not send a body without knowing its length. */
-async function post({ port }: Served, body: Uint8Array, headers: Record<string, string>) {
+async function post({ port }: Pick<Served, 'port'>, body: Uint8Array, headers: Record<string, string>) {
   const call = httpRequest({
     port,
     path: '/v1/chat/completions',
@@ -125,6 +125,28 @@ test('what is decoded counts in the memory of bodies', async () => {
   const tight = await serveApp(core, { allBodiesBytes: LIMIT, bodyBytes: LIMIT })
   expect((await post(tight, fits, sized(fits, 'gzip'))).status).toBe(503)
   expect((await tight.chat(CHAT)).status).toBe(200)
+})
+
+test('a compressed upload takes no decoder before it has arrived', async () => {
+  const { app, port } = await serveApp(core)
+  const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 }
+  // A decoder takes 16 MiB as soon as it has these few bytes.
+  const body = brotliCompressSync(Buffer.alloc(32_000_000, 'ab'), { params })
+  const rssBefore = process.memoryUsage().rss
+  for (let at = 0; at < 40; at += 1) {
+    const arrived = once(app.server, 'request')
+    const headers = { ...AUTHORIZED, 'content-encoding': 'br', 'content-length': '100' }
+    const upload = httpRequest({ port, path: '/v1/chat/completions', method: 'POST', headers })
+    onTestFinished(() => void upload.destroy())
+    upload.on('error', () => {})
+    upload.write(body)
+    const [incoming] = await arrived
+    await expect.poll(() => incoming.socket.bytesRead, { interval: 5 }).toBeGreaterThan(body.length + 100)
+  }
+  // The answer shows that the decoders' threads have worked on what came before.
+  const small = brotliCompressSync(JSON.stringify(CHAT))
+  expect((await post({ port }, small, sized(small, 'br'))).status).toBe(200)
+  expect((process.memoryUsage().rss - rssBefore) / 1_048_576).toBeLessThan(200)
 })
 
 test('a window that would take much memory is refused', async () => {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { readKeyChanges } from '#apps/billing/database/keys.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { addLedgerRows } from '../../../../bench/growth/ledger-rows.ts'
@@ -40,18 +40,21 @@ test(
     const { pool, operator } = database
     const { accountId: account, keyId: key } = await database.createAccount(9_000_000_000_000n)
     const session = await pool.connect()
-    onTestFinished(() => session.release(true))
     const run = async (statements: readonly string[]) => {
       for (const text of statements) {
         const query = { text, query_timeout: LIMIT_MS }
         await session.query(query)
       }
     }
-    // The triggers of the tables are off while the rows are made.
-    await run(['set statement_timeout = 0', 'set session_replication_role = replica', ...FILL(account)])
-    const fromMs = START_MS - DAYS * 86_400_000
-    await addLedgerRows(run, { rows: ROWS, fromMs, untilMs: START_MS, model: CHAT.id })
-    await run(['vacuum analyze'])
+    try {
+      // The triggers of the tables are off while the rows are made.
+      await run(['set statement_timeout = 0', 'set session_replication_role = replica', ...FILL(account)])
+      const fromMs = START_MS - DAYS * 86_400_000
+      await addLedgerRows(run, { rows: ROWS, fromMs, untilMs: START_MS, model: CHAT.id })
+      await run(['vacuum analyze'])
+    } finally {
+      session.release(true)
+    }
 
     const version = async () =>
       only(
@@ -98,7 +101,7 @@ test(
       () => operator.call(ADMIN.reopenAccount, { account, reason }),
       async () => {
         await pool.query('update accounts set posted = 0 where id = $1', [account])
-        await operator.topUp(account, { nano: 5n, idempotencyKey: 'first' })
+        await operator.topUp(account, { nano: 5n, idempotencyKey: 'later' })
       },
     ]
     for (const operation of ofAllKeys) {

@@ -19,6 +19,13 @@ it('one address has a share of the look-ups that are under way', () => {
   expect(() => enter('a')).toThrow(BillingUnavailable)
 })
 
+it('the addresses of one IPv6 customer count as one', () => {
+  const { enter, times } = setUp()
+  times(250, '2001:db8::1')
+  expect(() => enter('2001:db8::2')).toThrow(BillingUnavailable)
+  enter('2001:db8:0:1::1')
+})
+
 it('all addresses together leave some to keys that are known', () => {
   const { enter, times } = setUp()
   for (const address of ['a', 'b', 'c']) times(250, address)
