@@ -45,7 +45,7 @@ function reach(subschemas: readonly Subschema[], references: References): Readon
   return reached
 }
 
-/** Returns the schemas that apply to a value itself, and those of the members or items that each value has. */
+/** Returns the schemas of `allOf`, and the schemas of members or items that each value has. */
 function needsOf(schema: JsonSchema): JsonSchema[] {
   const all = Array.isArray(schema['allOf']) ? schema['allOf'] : []
   const isGiven = 'const' in schema || 'enum' in schema
