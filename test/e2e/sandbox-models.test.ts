@@ -184,16 +184,7 @@ test('test/upstream-error is the same the twentieth time: a worker that sees fai
 })
 
 test('whatever a caller asks for, the failures are the same', async () => {
-  const tricks = [
-    { max_tokens: 1 },
-    { logit_bias: { 40: 100 } },
-    { temperature: 2, seed: 3, top_p: 0.1 },
-    { response_format: { type: 'json_object' as const } },
-    {
-      tools: [{ type: 'function' as const, function: { name: 'failure' } }],
-      tool_choice: 'required' as const,
-    },
-  ]
+  const tricks = [{ max_tokens: 1 }, { logit_bias: { 40: 100 } }, { temperature: 2, seed: 3, top_p: 0.1 }]
   for (const trick of tricks) {
     const messages = [{ role: 'user' as const, content: 'Fail [[tokens=5]] or write [[raw=invalid-utf8]]' }]
     const before = openai.chat.completions.create({ model: 'test/upstream-error', messages, ...trick })
@@ -209,6 +200,18 @@ test('whatever a caller asks for, the failures are the same', async () => {
     await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' })
     expect(text).toMatch(/^The/)
   }
+})
+
+test.each([
+  { response_format: { type: 'json_object' as const } },
+  {
+    tools: [{ type: 'function' as const, function: { name: 'failure' } }],
+    tool_choice: 'required' as const,
+  },
+])('under a grammar, a failure of the engine is the end of the answer: %o', async (grammar) => {
+  const messages = [{ role: 'user' as const, content: 'Fail' }]
+  const call = { model: 'test/midstream-error', messages, ...grammar }
+  expect((await openai.chat.completions.create(call)).choices).toMatchObject([{ finish_reason: 'length' }])
 })
 
 test('failures and refusals cost nothing, answers what they used, and the books balance', async () => {

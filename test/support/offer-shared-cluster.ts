@@ -74,7 +74,7 @@ async function startSharedCluster(): Promise<TestCluster> {
     workers: [[...SHARED_ENGINES]],
     billingEnv: { CATALOG_FILE: writeSharedCatalogs() },
   })
-  await cluster.addGateway({ DRAIN_BOUND_MS: '0', ASSUMED_GENERATION_MS: '500' })
+  await cluster.addGateway({ DRAIN_BOUND_MS: '0', ASSUMED_GENERATION_MS: '500', CREDIT_WAIT_MS: '1000' })
   return cluster
 }
 

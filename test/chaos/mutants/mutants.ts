@@ -158,7 +158,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/gateway/generation/request-runs.ts',
-        from: 'this.#hasFailed = true',
+        from: 'this.#failure = toFailure(error)',
         to: '',
       },
     ],

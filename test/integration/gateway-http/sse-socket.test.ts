@@ -214,7 +214,7 @@ describe('a silent stream', () => {
 
   it('stops its ticker with the app', async () => {
     const { app, tickers } = await serveApp(always([END]))
-    expect(tickers.size).toBe(1)
+    expect(tickers.size).toBeGreaterThan(0)
     await app.close()
     expect(tickers.size).toBe(0)
   })

@@ -2,6 +2,7 @@
 --
 -- In:  ids (of reservations), tokens (by how many each has grown; a negative number counts only in the minute of the
 --      grant); at (now).
+-- Out: nothing.
 --
 -- A reservation remembers the last minute in which its tokens counted, and how many did, because a settlement can
 -- correct no earlier minute. Its answers stay counted in the minute of the grant. The caller has locked the accounts.

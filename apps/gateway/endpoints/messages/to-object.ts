@@ -5,6 +5,7 @@ import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toJson } from '../to-json.ts'
 import type { MessageObject, MessageUsage, StopReason } from './message-object.ts'
 
 /** Returns the JSON of a message that is not streamed. */
@@ -82,7 +83,7 @@ function toInputJson(text: string): string {
   } catch {
     // Not JSON.
   }
-  return JSON.stringify({ arguments: text })
+  return toJson({ arguments: text })
 }
 
 /** Returns the same for a stream, where a call without arguments has an empty text. */

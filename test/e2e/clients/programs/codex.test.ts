@@ -84,6 +84,7 @@ plugins = false
 [mcp_servers.harbour]
 command = "${process.execPath}"
 args = ["${resolve('test/programs/harbour.mjs')}"]
+default_tools_approval_mode = "approve"
 `,
   )
 

@@ -10,7 +10,7 @@ import { readSchema } from '#apps/billing/database/read-schema.ts'
  * The version and the hash of the files of `apps/billing/sql`. When the files change, raise `version.txt` and put both
  * new values here.
  */
-const CURRENT = { version: 15, sha256: '5a59910eea5e474caf7d654acde3c74b4c53f979f2ef80a565de692a1021973a' }
+const CURRENT = { version: 16, sha256: '0b9f756f706e9d281beb566eb1bfc0113a3f025209a07ea728401b5e54725490' }
 
 let folder: string
 

@@ -81,6 +81,7 @@ const COUNTED = [
   'responses.input',
   'responses.input[].action{key}',
   'responses.input[].arguments',
+  'responses.input[].arguments{key}',
   'responses.input[].encrypted_content',
   'responses.input[].operation{key}',
   'responses.input[].code',
