@@ -1,36 +1,24 @@
-/**
- * The needs of each symbol of a grammar. A symbol derives something if at least one symbol of each of its clauses derives
- * something. A symbol without clauses derives something by itself. A clause without symbols can never be met.
- */
-export type Needs<Key> = ReadonlyMap<Key, readonly (readonly Key[])[]>
+/** The alternatives of each rule. Each alternative lists the rules that must derive something, so that it does. */
+export type Rules<Key> = ReadonlyMap<Key, readonly (readonly Key[])[]>
 
-/** Returns the symbols that derive nothing. The time is linear in the size of `needs`. */
-export function findUnproductive<Key>(needs: Needs<Key>): ReadonlySet<Key> {
-  const waiting = new Map<Key, { readonly key: Key; isMet: boolean }[]>()
-  const unmet = new Map<Key, number>()
-  const productive: Key[] = []
-  for (const [key, clauses] of needs) {
-    unmet.set(key, clauses.length)
-    if (clauses.length === 0) productive.push(key)
-    for (const symbols of clauses) {
-      const clause = { key, isMet: false }
-      for (const symbol of symbols) {
-        const known = waiting.get(symbol)
-        if (known === undefined) waiting.set(symbol, [clause])
-        else known.push(clause)
-      }
+/** Returns the rules that derive nothing. The time is linear in the size of `rules`. */
+export function findUnproductive<Key>(rules: Rules<Key>): ReadonlySet<Key> {
+  const productive = new Set<Key>()
+  const waiting: { readonly on: Key; readonly alternative: { readonly key: Key; left: number } }[] = []
+  for (const [key, alternatives] of rules) {
+    for (const needed of alternatives) {
+      const alternative = { key, left: needed.length }
+      if (needed.length === 0) productive.add(key)
+      for (const on of needed) waiting.push({ on, alternative })
     }
   }
-  // The list grows while it is read.
+  const waitingOn = Map.groupBy(waiting, ({ on }) => on)
+  // The set grows while it is read.
   for (const key of productive) {
-    for (const clause of waiting.get(key) ?? []) {
-      if (clause.isMet) continue
-      clause.isMet = true
-      const left = (unmet.get(clause.key) ?? 0) - 1
-      unmet.set(clause.key, left)
-      if (left === 0) productive.push(clause.key)
+    for (const { alternative } of waitingOn.get(key) ?? []) {
+      alternative.left -= 1
+      if (alternative.left === 0) productive.add(alternative.key)
     }
   }
-  const found = new Set(productive)
-  return new Set([...needs.keys()].filter((key) => !found.has(key)))
+  return new Set(rules.keys()).difference(productive)
 }

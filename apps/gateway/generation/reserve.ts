@@ -86,19 +86,17 @@ export function createReserve(deps: {
   /** Asks billing if the latest refusal of the line leaves hope, and returns null if the request should wait on. */
   async function askInTurn(call: GenerationCall, wanted: Wanted, turn: Turn): Promise<HoldAnswer | null> {
     const { ask, notes, isOver } = turn
-    for (let asked = Infinity; ;) {
-      const refused = notes.latest()
-      const least = refused === null ? accepted() : decide(refused)
-      if (least === 'wait' && !isOver) return null
-      // Billing has refused this number already, so the credits are not what they seemed.
-      const isVain = typeof least !== 'number' || least >= asked
-      if (isVain && refused !== null) return least === 'refuse' || isOver ? refused : null
-      if (typeof least !== 'number') throw new Error('there is no refusal to decide about')
+    let refused = notes.latest()
+    let least = refused === null ? accepted() : decide(refused)
+    // If billing has refused this number already, the credits are not what they seemed.
+    for (let asked = Infinity; typeof least === 'number' && least < asked; least = decide(refused)) {
       const answer = await ask(least)
       notes.note(isShortage(answer) ? answer : null)
       if (!isShortage(answer)) return answer
+      refused = answer
       asked = least
     }
+    return least === 'refuse' || isOver ? refused : null
 
     /** Returns the least output that the request accepts while other requests hold credits. */
     function accepted(): number {
@@ -121,8 +119,7 @@ export function createReserve(deps: {
       if (wanted.pays(availableNano, least)) return least
       const of = status === 'key-limit' ? 'key' : 'account'
       const back = runningHolds.comingBack(call.caller, { of, heldNano, withinMs: turn.leftMs })
-      const isHoped = wanted.pays(availableNano + back, Math.min(usual, ownUsual))
-      if (isHoped && !isOver) return 'wait'
+      if (!isOver && wanted.pays(availableNano + back, ownUsual)) return 'wait'
       return wanted.pays(availableNano, usual) ? usual : 'refuse'
     }
   }

@@ -5,9 +5,10 @@ import type { CallFailure } from './transport/call-failure.ts'
  * `refused`: the request is at fault. `failed`: the engine is healthy, but did not complete the call. `unavailable`:
  * the engine cannot be reached, is stopping, or is busy. `dead`: the engine will not recover. `gap`: the engine has lost
  * the tokens that follow those which it has given, so the output can continue elsewhere. `damaged`: it has lost tokens
- * at an unknown place among those which it has given, so the output is worthless.
+ * at an unknown place among those which it has given, so the output is worthless. `dead-end`: it could not write one token
+ * within the grammar of the request, so the caller pays for the prompt.
  */
-export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead' | 'gap' | 'damaged'
+export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead' | 'gap' | 'damaged' | 'dead-end'
 
 const QUOTING: ReadonlySet<EngineErrorKind> = new Set(['refused', 'failed', 'dead'])
 

@@ -38,17 +38,6 @@ export type RunEnding =
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
 
-/** The engine could not write one token within the grammar of the request. The caller pays for the prompt. */
-export class DeadEndError extends Error {
-  /** The message of the cause may quote the request, so it is not logged. */
-  readonly quotesRequest = true
-
-  constructor(options: ErrorOptions) {
-    super('the engine could not write a token within the grammar', options)
-    this.name = 'DeadEndError'
-  }
-}
-
 /** Publishes the last event of a run, if its gateway waits for one. */
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
@@ -167,9 +156,11 @@ function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {
     return { code: 'invalid_request', message: error.message }
   }
-  if (error instanceof DeadEndError) return { code: 'invalid_request', message: DEAD_END, isCharged: true }
   if (error instanceof EngineError && error.kind === 'refused') {
     return { code: 'invalid_request', message: error.message }
+  }
+  if (error instanceof EngineError && error.kind === 'dead-end') {
+    return { code: 'invalid_request', message: DEAD_END, isCharged: true }
   }
   return { code: 'upstream_error', message: 'The inference backend failed.' }
 }

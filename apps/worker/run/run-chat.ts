@@ -7,7 +7,7 @@ import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
-import { DeadEndError, type RunEnding } from './end-run.ts'
+import type { RunEnding } from './end-run.ts'
 import { checkRequest } from '../engine/check-request.ts'
 import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
@@ -215,7 +215,7 @@ export function createRunChat(deps: {
       if (run.stopReason() === 'deadline' && isAnswer) return 'length'
       if (run.stopReason() === null && isDeadEnd(error, request)) {
         if (run.hasOutput()) return 'length'
-        throw new DeadEndError({ cause: error })
+        throw new EngineError('dead-end', 'the grammar allows no first token', error)
       }
       throw error
     }

@@ -27,13 +27,13 @@ test.each<[string, JsonSchema]>([
     object({ next: { type: ['object', 'null'], required: ['a'], properties: { a: ROOT } } }),
   ],
   ['a list may be empty', object({ items: { type: 'array', items: ROOT } })],
-  ['what excludes everything is not used', { $defs: { never: { not: {} } }, type: 'string' }],
-  ['what excludes something', { type: 'string', not: { const: 'a' } }],
-  ['a condition excludes everything', { type: 'string', if: { const: 'a' }, else: { not: {} } }],
-  ['types have one in common', { type: 'number', allOf: [{ type: ['integer', 'string'] }] }],
   [
     'a constant says what fits',
     object({ a: { const: { a: 1 }, type: 'object', required: ['a'], properties: { a: ROOT } } }),
+  ],
+  [
+    'the definition that requires itself is not used',
+    { $defs: { a: object({ b: { $ref: '#/$defs/a' } }) }, type: 'string' },
   ],
   ['required members have no schema', { type: 'object', required: ['a'], additionalProperties: false }],
   ['an option is true', { anyOf: [true, { type: 'string' }], type: 'string' }],
@@ -52,7 +52,7 @@ test.each<[string, JsonSchema, string]>([
     },
     '#/$defs/b/properties/a',
   ],
-  ['all options require it', { anyOf: [object({ a: ROOT }), object({ b: ROOT })] }, '#/anyOf/0/properties/a'],
+  ['all options require it', { anyOf: [object({ a: ROOT }), object({ b: ROOT })] }, '#/anyOf/1/properties/b'],
   [
     'one option requires itself',
     {
@@ -61,20 +61,9 @@ test.each<[string, JsonSchema, string]>([
     },
     '#/$defs/a/properties/a',
   ],
+  ['its parts require it', { allOf: [object({ a: ROOT })] }, '#/allOf/0/properties/a'],
   ['its items require it', { type: 'array', minItems: 1, items: ROOT }, '#/items'],
   ['its first items require it', { type: 'array', minItems: 1, prefixItems: [ROOT] }, '#/prefixItems/0'],
-  ['it excludes everything', object({ a: { not: {} } }), '#/properties/a'],
-  [
-    'an optional member excludes everything',
-    { type: 'object', properties: { a: { not: true } } },
-    '#/properties/a',
-  ],
-  [
-    'its other members exclude everything',
-    { type: 'object', additionalProperties: { not: {} } },
-    '#/additionalProperties',
-  ],
-  ['its parts have no type in common', { allOf: [{ type: 'string' }, { type: 'integer' }] }, '#'],
 ])('a schema is refused if %s', (_, schema, pointer) => {
   expect(problemOf(schema)).toBe(pointer)
 })

@@ -5,79 +5,48 @@
  */
 export function excludesAll(text: string): boolean {
   if (!text.startsWith('[^')) return text === '[]'
-  const members = [...text.slice(2, -1).matchAll(MEMBER)].map(([member]) => toRanges(member))
-  const ranges: Range[] = []
-  for (let at = 0; at < members.length; at += 1) {
-    const low = members[at] ?? []
-    const [first, dash, last] = [low, members[at + 1], members[at + 2]].map(toCode)
-    const isRange = first != null && dash === DASH && last != null
-    if (isRange) at += 2
-    ranges.push(...(isRange ? [[first, last] as const] : low))
+  // Half of a surrogate pair is no character.
+  let excluded = String.raw`\ud800-\udfff`
+  const starts = [...STARTS]
+  for (const { groups: { set, first = '', last = first } = {} } of text.slice(2, -1).matchAll(MEMBER)) {
+    const [low, high] = [toCode(first), toCode(last)]
+    if (low > high) return false
+    excluded += set ?? `\\u{${low.toString(16)}}-\\u{${high.toString(16)}}`
+    starts.push(high + 1)
   }
-  let from = 0
-  for (const [first, last] of ranges.toSorted(([one], [other]) => one - other)) {
-    if (first > from) return false
-    from = Math.max(from, last + 1)
-    // Half of a surrogate pair is no character.
-    if (from >= 0xd800 && from <= 0xdfff) from = 0xe000
-  }
-  return from > LAST
+  const others = new RegExp(`[^${excluded}]`, 'u')
+  return !starts.some((code) => code <= LAST && others.test(String.fromCodePoint(code)))
 }
-
-type Range = readonly [first: number, last: number]
 
 const LAST = 0x10ffff
-const DASH = 45
+/** The first character that may be left, after a range of the class, is one of these or follows the range. */
+const STARTS = [
+  // The first one, and the one after the surrogates.
+  0, 0xe000,
+  // At the ends of `\d` and `\w`.
+  0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b,
+  // At the ends of the ranges of `\s`.
+  0x9, 0xe, 0x20, 0x21, 0xa0, 0xa1, 0x1680, 0x1681, 0x2000, 0x200b, 0x2028, 0x202a, 0x202f, 0x2030, 0x205f,
+  0x2060, 0x3000, 0x3001, 0xfeff, 0xff00,
+]
 
-/** An escape, with a surrogate pair as one character, or any other character. */
-const MEMBER =
-  /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?:x[\da-fA-F]+|u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)|./gsu
-
-const SETS: Readonly<Record<string, readonly Range[]>> = {
-  d: [[48, 57]],
-  s: [
-    [9, 13],
-    ...[0x20, 0xa0, 0x1680].flatMap(toOne),
-    [0x2000, 0x200a],
-    [0x2028, 0x2029],
-    ...[0x202f, 0x205f, 0x3000, 0xfeff].flatMap(toOne),
-  ],
-  w: [
-    [48, 57],
-    [65, 90],
-    [95, 95],
-    [97, 122],
-  ],
-}
+const HEX = String.raw`[\da-fA-F]`
+/** A character; a surrogate pair is one. */
+const CHARACTER =
+  String.raw`\\u[dD][89abAB]${HEX}{2}\\u[dD][c-fC-F]${HEX}{2}|` +
+  String.raw`\\x${HEX}+|\\u\{${HEX}+\}|\\u${HEX}{4}|\\U${HEX}{8}|\\[^dswDSW]|[^\\]`
+const MEMBER = new RegExp(
+  String.raw`(?<set>\\[dswDSW])|(?<first>${CHARACTER})(?:-(?<last>${CHARACTER}))?`,
+  'gsu',
+)
 
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }
 
-function toRanges(member: string): readonly Range[] {
-  if (!member.startsWith('\\') || member.length === 1) return toOne(member.codePointAt(0) ?? 0)
-  const letter = member.charAt(1)
-  const set = SETS[letter.toLowerCase()]
-  if (set !== undefined) return letter === letter.toLowerCase() ? set : complementOf(set)
-  const codes = [...member.matchAll(/[xuU]\{?([\da-fA-F]+)/g)].map(([, digits]) =>
-    Number.parseInt(digits ?? '', 16),
+function toCode(character: string): number {
+  const [code, low] = [...character.matchAll(/\\[xuU]\{?([\da-fA-F]+)/g)].map(([, digits = '']) =>
+    Math.min(Number.parseInt(digits, 16), LAST),
   )
-  const [code, low] = codes
-  if (code === undefined) return toOne(CONTROLS[letter] ?? letter.codePointAt(0) ?? 0)
-  return toOne(low === undefined ? code : 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00))
-}
-
-function toOne(code: number): readonly Range[] {
-  return [[code, code]]
-}
-
-/** Returns the code of a member that is one character; null for a set. */
-function toCode(ranges: readonly Range[] | undefined): number | null {
-  const [first, ...others] = ranges ?? []
-  return first !== undefined && others.length === 0 && first[0] === first[1] ? first[0] : null
-}
-
-/** The ranges of `set` are in order. */
-function complementOf(set: readonly Range[]): readonly Range[] {
-  const starts = [0, ...set.map(([, last]) => last + 1)]
-  const ends = [...set.map(([first]) => first - 1), LAST]
-  return starts.map((start, index) => [start, ends[index] ?? LAST])
+  if (low !== undefined) return String.fromCharCode(code ?? 0, low).codePointAt(0) ?? 0
+  const own = character.replace(/^\\(?=.)/s, '')
+  return code ?? (own === character ? undefined : CONTROLS[own]) ?? own.codePointAt(0) ?? 0
 }

@@ -10,8 +10,6 @@ test.each([
   'root ::= ("a" root)* "b"',
   'root ::= "" | "a" root',
   'root ::= "a" (root | "b") # dead ::= dead',
-  // A rule that `root` does not use does no harm.
-  'root ::= "a"\ndead ::= dead "x" [^\\x00-\\U0010FFFF]',
 ])('a grammar is accepted if each of its rules derives a text: %s', (grammar) => {
   expect(readGrammar(grammar).problem).toBeNull()
 })
@@ -21,6 +19,7 @@ test.each([
   ['root ::= "a" | dead\ndead ::= "x" dead', 'the rule dead derives no text'],
   ['root ::= "a" dead*\ndead ::= "x" dead', 'the rule dead derives no text'],
   ['root ::= "a" one\none ::= "b" two\ntwo ::= ("c" | "d") one | two', 'derives no text'],
+  ['root ::= "a"\ndead ::= dead "x"', 'the rule dead derives no text'],
   ['root ::= "a" root', 'the rule root derives no text'],
   ['root ::= ("a" | "b" root) root', 'the rule root derives no text'],
   ['root ::= [a-z]{20} [^\\x00-\\U0010FFFF]', 'excludes every character'],
@@ -29,6 +28,22 @@ test.each([
 ])('a grammar at whose dead end a generation may arrive is refused: %s', (grammar, problem) => {
   expect(readGrammar(grammar).problem).toContain(problem)
 })
+
+test.each([
+  'root ::= root{0}',
+  'root ::= "x" a\na ::= a{0,2}',
+  'root ::= "x"\na ::= "" b{0}\nb ::= a',
+  'root ::= "x" a\na ::= (a{0})',
+])('a grammar that would take the engine down is refused: %j', (grammar) => {
+  expect(readGrammar(grammar).problem).toContain('derives no text')
+})
+
+test.each(['root ::= root{0} | "x"', 'root ::= node{0,3}\nnode ::= "[" root "]"', 'root ::= "y" root{0}'])(
+  'a rule with a text of its own may repeat itself: %j',
+  (grammar) => {
+    expect(readGrammar(grammar).problem).toBeNull()
+  },
+)
 
 test('a grammar of the greatest length is read in a moment', () => {
   const rules = Array.from({ length: 1_600 }, (_, index) => `r${index} ::= "" | r${index + 1}`)
