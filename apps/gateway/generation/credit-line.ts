@@ -1,8 +1,10 @@
+import { createFairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
+
 /**
  * How a wait for credits ended.
  * - `answered`: the request got a hold, or a refusal because waiting no longer helps.
  * - `over`: the longest allowed wait passed without an answer.
- * - `full`: the line already had as many requests as may wait.
+ * - `full`: the line has as many requests as may wait, or the waiting requests take too much memory.
  * - `left`: the caller left.
  */
 export const CREDIT_WAIT_ENDS = ['answered', 'over', 'full', 'left'] as const
@@ -34,17 +36,31 @@ export type CreditLine<Shortage> = {
    * not null, and returns that result. `ask` gets the notes of the line, so that a request whose predecessor was
    * refused a moment ago need not ask billing again. At the end of the wait, and at once if the line is full, `ask` is
    * called with `isOver`, and its result is returned. Returns null if the caller leaves. Rejects with the errors of
-   * `ask`. `refused` is the refusal with which the request joins the line, if it has asked billing.
+   * `ask`. `bytes` is the size of the request, which stays in memory. `refused` is the refusal with which the request
+   * joins the line, if it has asked billing.
    */
   wait<Answer>(
     line: LineName,
-    wait: { readonly signal: AbortSignal; readonly mostMs: number; readonly refused: Shortage | null },
+    wait: {
+      readonly signal: AbortSignal
+      readonly mostMs: number
+      readonly bytes: number
+      readonly refused: Shortage | null
+    },
     ask: (notes: LineNotes<Shortage>, waited: Waited) => Promise<Answer | null>,
   ): Promise<Answer | null>
 }
 
 /** How many requests of one line may wait in this gateway. */
 const MAX_WAITING = 64
+/**
+ * The most memory of all waiting requests together. If the requests take more, the account with the most gives up its
+ * youngest wait.
+ */
+const MOST_BYTES = 64 * 1_048_576
+const MOST_BYTES_OF_ACCOUNT = MOST_BYTES / 4
+/** The assumed memory of a waiting request, its text apart. */
+const WAIT_BYTES = 16_384
 /**
  * The pause between two questions of one account to billing. If several lines of an account wait, each line pauses so
  * many times longer.
@@ -70,6 +86,7 @@ export function createCreditLine<Shortage>(options: {
 }): CreditLine<Shortage> {
   const { limitMs, onEnd, nowMs } = options
   const lines = new Map<string, Line<Shortage>>()
+  const memory = createFairPot<PotMember>(MOST_BYTES, MOST_BYTES_OF_ACCOUNT)
   /** The number of lines by account. */
   const counts = new Map<string, number>()
 
@@ -100,10 +117,20 @@ export function createCreditLine<Shortage>(options: {
   return {
     open: (...names) => (lines.size === 0 ? null : (names.find((name) => lines.has(name)) ?? null)),
 
-    async wait(place, { signal, mostMs, refused }, ask) {
+    async wait(place, { signal, mostMs, bytes, refused }, ask) {
       const longestMs = Math.min(limitMs, mostMs)
-      const full = (lines.get(place.name)?.waiters.length ?? 0) >= MAX_WAITING
+      const limit = new AbortController()
+      let end: CreditWaitEnd = 'over'
+      const evict = () => {
+        end = 'full'
+        limit.abort()
+      }
+      const member = { owner: place.accountId, evict }
+      const full =
+        (lines.get(place.name)?.waiters.length ?? 0) >= MAX_WAITING ||
+        !memory.take(member, WAIT_BYTES + bytes)
       if (full || longestMs <= 0) {
+        memory.leave(member)
         if (full) onEnd('full')
         const line = lines.get(place.name) ?? { waiters: [], latest: null }
         const notes = notesOf(line)
@@ -116,10 +143,8 @@ export function createCreditLine<Shortage>(options: {
       if (refused !== null) notes.note(refused)
       if (line.waiters[0] === waiter) waiter.first.resolve()
       const joinedMs = nowMs()
-      const limit = new AbortController()
       const timer = setTimeout(() => limit.abort(), longestMs)
       const over = AbortSignal.any([signal, limit.signal])
-      let end: CreditWaitEnd = 'over'
       try {
         await unlessOver(waiter.first.promise, over)
         for (;;) {
@@ -136,6 +161,7 @@ export function createCreditLine<Shortage>(options: {
         }
       } finally {
         clearTimeout(timer)
+        memory.leave(member)
         leave(place, line, waiter)
         onEnd(end)
       }

@@ -76,7 +76,12 @@ export function createReserve(deps: {
       refused = answer
       name = answer.status === 'key-limit' ? keyId : accountId
     }
-    const wait = { signal: call.signal, mostMs: wanted.deadlineMs - nowMs(), refused }
+    const wait = {
+      signal: call.signal,
+      mostMs: wanted.deadlineMs - nowMs(),
+      bytes: call.size.bytes,
+      refused,
+    }
     const waited = await creditLine.wait({ accountId, name }, wait, async (notes, progress) => {
       return await askInTurn(call, wanted, { ask, notes, ...progress })
     })

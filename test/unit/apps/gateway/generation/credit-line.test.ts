@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 
 afterEach(() => void vi.useRealTimers())
 
 const NEVER = new AbortController().signal
-const NO_LIMIT = { signal: NEVER, mostMs: Infinity, refused: null }
+const NO_LIMIT = { signal: NEVER, mostMs: Infinity, bytes: 0, refused: null }
 
 function setUp({ limitMs = 30_000 } = {}) {
   const ends: string[] = []
@@ -142,6 +142,28 @@ test('no more than 64 requests of a line wait, and lines are apart', async () =>
   expect(await other).toBe('granted')
   await pass(1_000)
   await all
+})
+
+test('the waiting requests of an account take bounded memory, whatever lines they are in', async () => {
+  const { creditLine, line, ends } = setUp({ limitMs: 500 })
+  const asked: string[] = []
+  const wait = async (name: string, account: string) =>
+    await creditLine.wait(
+      line(name, account),
+      { ...NO_LIMIT, bytes: 5 * 1_048_576 },
+      async (_, { isOver }) => {
+        if (isOver) asked.push(name)
+        return isOver ? 'refused' : null
+      },
+    )
+  const own = ['a', 'b', 'c', 'd'].map(async (name) => await wait(name, 'account'))
+  const other = wait('e', 'other')
+  await pass(0)
+  // Three requests of 5 MiB fit in the 16 MiB of an account.
+  expect([ends, asked]).toEqual([['full'], ['d']])
+  await pass(500)
+  expect(await Promise.all([...own, other])).toEqual(Array.from({ length: 5 }, () => 'refused'))
+  expect(ends).toEqual(['full', 'over', 'over', 'over', 'over'])
 })
 
 test('an error of the question ends the wait, not the line', async () => {
