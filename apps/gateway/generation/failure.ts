@@ -2,12 +2,12 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { Interruption } from './interrupted.ts'
 
 /**
- * Who pays for a request that failed:
- * - `of-caller`: the caller, for what was used. Its request can have no other end.
- * - `of-service`: nobody, and the usage is 0. No caller can bring these failures about: a gateway stops, the bus is away,
- *   or a model has no worker.
- * - `refused`: nobody. Nothing was used, unless another choice of the request or another input had output.
- * - `unknown`: nobody, as long as the account's free usage of the hour is within its bound (`settle.sql`).
+ * The reason why a request failed decides what its caller pays:
+ * - `of-caller`: what was used. Its request can have no other end.
+ * - `of-service`: free, and the usage is 0. No caller can cause these failures: a gateway stops, the bus is away, or a
+ *   model has no worker.
+ * - `refused`: free. Nothing was used, unless another choice of the request or another input had output.
+ * - `unknown`: free, as long as the account's free usage of the hour is within its bound (`settle.sql`).
  */
 export type Failure = 'of-caller' | 'of-service' | 'refused' | 'unknown'
 

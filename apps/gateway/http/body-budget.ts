@@ -50,8 +50,8 @@ type Upload = PotMember & {
  * the bytes that they decode to.
  *
  * When a half is full, it does not refuse the next body: the owner that takes the most memory loses its slowest upload,
- * which is refused with `model_unavailable` (`FairPot`). So slow uploads, of however many accounts, lock out nobody. An
- * upload that does not move is ended, as one that is late.
+ * which is refused with `model_unavailable` (`FairPot`). So slow uploads, of however many accounts, shut out no other
+ * account. An upload that does not move is ended, as one that is late.
  */
 export function installBodyBudget(
   app: FastifyInstance,

@@ -1,6 +1,7 @@
 -- Ends a generation in one step: marks its record as settled, stores the usage and corrects the account's place in the
 -- fair order. The first settlement wins. A gateway's settlement is always appended for billing, because only billing can
--- check its proof: whoever may write the record could have marked it as settled. Billing counts an id once.
+-- check its proof: any process with the right to write the record could have marked it as settled. Billing counts an id
+-- once.
 --
 -- KEYS  1 record
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
