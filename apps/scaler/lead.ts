@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scalerKeys } from '#libs/generation-record/keys.ts'
+import { scalerKeys } from '#libs/queue-redis/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
 /** The value of the lock. */

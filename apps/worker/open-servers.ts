@@ -1,5 +1,5 @@
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { busRights, queueRights } from '#libs/generation-record/rights.ts'
+import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { awaitFitQueue } from '#libs/redis/await-fit-queue.ts'

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { settlementStreamKey } from '../../libs/generation-record/keys.ts'
+import { settlementStreamKey } from '../../libs/queue-redis/keys.ts'
 import { sumMetric } from '../../test/support/cluster.ts'
 import { readResidentKib } from '../harness/process-cpu.ts'
 

@@ -1,4 +1,4 @@
-import { keyPrefix } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/queue-redis/keys.ts'
 
 /** One channel per gateway boot, for the frames and pulses of its generations. */
 export const gatewayChannel = (gateway: string) => `${keyPrefix()}gateway:${gateway}`

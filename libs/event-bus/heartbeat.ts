@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FORM } from '#libs/generation-record/keys.ts'
+import { FORM } from '#libs/queue-redis/keys.ts'
 
 /** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.object({

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
+import { FORM, livenessKey } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { echoChannel, heartbeatChannel } from './channels.ts'
 import { BEAT_MS, readHeartbeat, type EngineState, type Heartbeat, type ProcessKind } from './heartbeat.ts'

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { GENERATION_ERROR_CODES } from '#libs/contracts/generation-event.ts'
 import { ChatRequest } from '#libs/contracts/generation-request.ts'
-import { keyPrefix } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/queue-redis/keys.ts'
 import type { Signal } from './scaling-signals.ts'
 
 /**

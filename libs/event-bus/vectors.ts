@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { keyPrefix } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/queue-redis/keys.ts'
 
 /**
  * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { waitingExpiryKey } from './keys.ts'
+import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { createRunScript } from './run-script.ts'
 
 export type Waiting = {

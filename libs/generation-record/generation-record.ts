@@ -15,7 +15,7 @@ import {
   settlementMarkKey,
   settlementStateKey,
   waitingSumsKey,
-} from './keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import {
   NO_ENGINE_DEATHS,

@@ -1,7 +1,7 @@
 import { Job, Queue } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
-import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
+import { JOB_QUEUE, jobQueuePrefix } from '#libs/queue-redis/keys.ts'
 
 /** One turn for a waiting generation, as operators see it in BullMQ's tools. It contains no prompt and no key. */
 export type QueuedJob = {

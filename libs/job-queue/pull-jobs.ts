@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Job, Worker, type JobJson } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
-import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
+import { JOB_QUEUE, jobQueuePrefix } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { openJobQueue } from './job-queue.ts'
 

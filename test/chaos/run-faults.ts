@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Part } from '#test/support/faulty-cluster/part.ts'
 import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'

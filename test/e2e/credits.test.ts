@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
+import { recordKey, waitingKey } from '#libs/queue-redis/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'

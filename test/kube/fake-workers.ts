@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { CAPACITY, publishSignal, type WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
-import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { busRules, queueRules } from '#libs/generation-record/rights.ts'
+import { busRules, queueRules } from '#libs/queue-redis/rights.ts'
 
 /** The rules of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers. */
 export const APP_RULES = [

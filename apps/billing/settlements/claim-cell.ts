@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { databaseClaimKey, queueIdKey } from '#libs/generation-record/keys.ts'
+import { databaseClaimKey, queueIdKey } from '#libs/queue-redis/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 

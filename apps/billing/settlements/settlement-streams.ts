@@ -8,7 +8,7 @@ import {
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
-} from '#libs/generation-record/keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
 /** A model whose stream could not be read or changed, and why. */

@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis'
-import { settlementStreamKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey, waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import type { QueueFacts } from './picture.ts'

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
+import { readPrefixSecret } from '#libs/queue-redis/prefix-secret.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { killersKey } from '#libs/generation-record/keys.ts'
+import { killersKey } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type PoisonBound = {

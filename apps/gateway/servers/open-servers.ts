@@ -1,6 +1,6 @@
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
-import { busRights, queueRights } from '#libs/generation-record/rights.ts'
+import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { publishSignal, subscribeSignal, type Signal } from '#libs/event-bus/scaling-signals.ts'
-import { keyPrefix } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /** The connections to one server of the bus. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { heartbeatChannel } from '#libs/event-bus/channels.ts'
-import { livenessKey } from '#libs/generation-record/keys.ts'
+import { livenessKey } from '#libs/queue-redis/keys.ts'
 import { createCluster, heartbeatOf, LONG, TTL_MS, type Member } from './presence-cluster.ts'
 
 test.concurrent('processes receive the heartbeats of the other kind, and one that crashes is reported dead to those', async ({

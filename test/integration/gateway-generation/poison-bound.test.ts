@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { createPoisonBound } from '#apps/gateway/generation/poison-bound.ts'
-import { killersKey } from '#libs/generation-record/keys.ts'
+import { killersKey } from '#libs/queue-redis/keys.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 const MINUTE_MS = 60_000

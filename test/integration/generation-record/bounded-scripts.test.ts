@@ -10,7 +10,7 @@ import {
   waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
-} from '#libs/generation-record/keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { test as redisTest } from '../../support/redis-test.ts'
 

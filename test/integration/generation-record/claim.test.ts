@@ -2,7 +2,7 @@ import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
-import { idsKey, jobKey, modelPrefix, promptKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { idsKey, jobKey, modelPrefix, promptKey, waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob } from '../../support/generation-job.ts'
 import {
   redis,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { generationJob } from '../../support/generation-job.ts'
 import { claim, lift, lifted, redis, useRecord } from './record-under-test.ts'
 

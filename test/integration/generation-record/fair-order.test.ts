@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { finishKey, virtualTimeKey } from '#libs/generation-record/keys.ts'
+import { finishKey, virtualTimeKey } from '#libs/queue-redis/keys.ts'
 import {
   arrive,
   arriveMany,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
-import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
+import { idsKey, jobKey, promptKey, recordKey } from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 import {

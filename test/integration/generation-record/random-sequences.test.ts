@@ -9,7 +9,7 @@ import {
   virtualTimeKey,
   waitingSumsKey,
   waitingExpiryKey,
-} from '#libs/generation-record/keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import { encodeNeeds } from '#libs/generation-record/needs.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { createRecordModel, type ModelClaim, type ModelLift } from '../../support/record-model.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { settlementMarkKey, settlementStateKey } from '#libs/generation-record/keys.ts'
+import { settlementMarkKey, settlementStateKey } from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { createRedis } from '../../support/redis.ts'
 import {

@@ -12,7 +12,7 @@ import {
   type Lifting,
   type Place,
 } from '#libs/generation-record/generation-record.ts'
-import { orphansKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { orphansKey, settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 

@@ -9,7 +9,7 @@ import {
   virtualTimeKey,
   waitingExpiryKey,
   waitingKey,
-} from '#libs/generation-record/keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS, RESERVED_MS } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../support/generation-job.ts'

@@ -8,7 +8,7 @@ import {
   waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
-} from '#libs/generation-record/keys.ts'
+} from '#libs/queue-redis/keys.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import {
   generationClaim,

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { busRules, queueRules } from '#libs/generation-record/rights.ts'
+import { busRules, queueRules } from '#libs/queue-redis/rights.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 
 // What a stolen login can and cannot do. Each row is one attempt with exactly the rights of docs/operators.md; SECURITY.md

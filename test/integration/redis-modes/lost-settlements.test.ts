@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createSettlements, type Settlements } from '#apps/gateway/generation/settlements.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { generationJob } from '#test/support/generation-job.ts'
 import { createRedis, type TestRedis } from '#test/support/redis.ts'
 import {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { Settlement } from '#libs/contracts/settlement.ts'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 
 /** The most settlements that wait together. They are then sent in a random order. */

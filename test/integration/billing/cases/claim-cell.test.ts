@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claimCell, type CellPlaces } from '#apps/billing/settlements/claim-cell.ts'
 import { joinCell } from '#libs/config/cell.ts'
-import { keyPrefix, queueIdKey } from '#libs/generation-record/keys.ts'
+import { keyPrefix, queueIdKey } from '#libs/queue-redis/keys.ts'
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 

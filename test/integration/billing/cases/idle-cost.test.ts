@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { createPostgres, type TestPostgres } from '../../../support/postgres.ts'
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { createPostgres, type TestPostgres } from '../../../support/postgres.ts'
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 import {

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { proveSettlement, toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
-import { livenessKey, orphansKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { livenessKey, orphansKey, settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import { reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
 import { test } from '../support/settlement-test.ts'
 

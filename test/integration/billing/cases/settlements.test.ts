@@ -5,7 +5,7 @@ import { followModels } from '#apps/billing/catalog/follow-models.ts'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementStreamKey } from '#libs/queue-redis/keys.ts'
 import {
   CHAT,
   EMBED,

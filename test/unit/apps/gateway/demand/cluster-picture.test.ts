@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FORM } from '#libs/generation-record/keys.ts'
+import { FORM } from '#libs/queue-redis/keys.ts'
 import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 
 function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 'worker') {

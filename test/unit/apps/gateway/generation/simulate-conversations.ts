@@ -1,6 +1,6 @@
 import { createAffinity } from '#apps/gateway/generation/affinity.ts'
 import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
-import { FORM } from '#libs/generation-record/keys.ts'
+import { FORM } from '#libs/queue-redis/keys.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { modelSpec } from '../../../../support/model-spec.ts'
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { prefixSecretKey } from '#libs/generation-record/keys.ts'
-import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
+import { prefixSecretKey } from '#libs/queue-redis/keys.ts'
+import { readPrefixSecret } from '#libs/queue-redis/prefix-secret.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { createRedis } from '../../support/redis.ts'
