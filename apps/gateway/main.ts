@@ -235,7 +235,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         modelStates,
         demand,
         pace: createPace(),
-        openOffer: warmOffers.openOffer,
+        openHomeWait: warmOffers.openHomeWait,
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
         nowMs,
         bounds: { accountBytes: config.QUEUED_BYTES / 4, modelBytes: config.QUEUED_BYTES },

@@ -19,7 +19,6 @@ import { connectEngine } from './engine-watch/connect-engine.ts'
 import { createCordon } from './intake/cordon.ts'
 import { countRoom } from './intake/count-room.ts'
 import { createDrain } from './intake/drain.ts'
-import { findOfferedEngine } from './intake/find-offered-engine.ts'
 import { createDeliverVectors } from './run/embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createEngineLife } from './engine-watch/engine-life.ts'
@@ -216,7 +215,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     onVectorsTaken: noteTaken,
     onHold: running.answerHold,
     onCount: (count) => void countTokens(count),
-    onOffer: (offer) => findOfferedEngine(served(), offer.model)?.offer(offer),
+    onLook(model) {
+      for (const engine of served()) if (engine.state().model === model) engine.look()
+    },
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),

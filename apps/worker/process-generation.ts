@@ -1,4 +1,3 @@
-import type { Offer } from '#libs/event-bus/worker-control.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { EndRun, RunEnding } from './run/end-run.ts'
 import type { Taken } from './intake/pull.ts'
@@ -16,15 +15,12 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
  *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
- * The created function claims the fairest generation, or the generation that was offered, and returns a promise. The
- * promise resolves as soon as the claim is answered:
- * - with the claimed generation (`Taken`);
- * - with null if no generation waits, or if the offer has passed;
- * - with `later` if the offered generation may not be claimed yet.
+ * The created function claims a generation and returns a promise. The promise resolves as soon as the claim is answered:
+ * with the claimed generation (`Taken`), or with null if there is none.
  * It rejects only if the claim gets no answer. Every claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
-  claim: (offer: Offer | null) => Promise<Claim>
+  claim: () => Promise<Claim>
   open: (claim: ClaimedGeneration) => RunningGeneration
   /** Returns whether this worker runs the claimed epoch already, or has run it. */
   hasHad: (claim: ClaimedGeneration) => boolean
@@ -35,16 +31,14 @@ export function createProcessGeneration(deps: {
   runChat: RunChat
   runEmbedding: RunEmbedding
   endRun: EndRun
-}): (offer: Offer | null) => Promise<Taken | 'later' | null> {
+}): () => Promise<Taken | null> {
   const { open, hasHad, giveBack, whyNotRun, runChat, runEmbedding, endRun } = deps
 
-  return async function processGeneration(offer) {
-    const claim = await deps.claim(offer)
+  return async function processGeneration() {
+    const claim = await deps.claim()
     switch (claim.status) {
       case 'nothing':
         return null
-      case 'later':
-        return 'later'
       case 'unreadable':
       case 'incomplete':
         giveBack(claim)

@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
-import type { Offer } from '#libs/event-bus/worker-control.ts'
 import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -21,6 +20,8 @@ import type { EngineMetrics } from './metrics/engine-metrics.ts'
 import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure-calls.ts'
 import { createPrefills } from './run/prefills.ts'
+import { LONG } from '#libs/generation-record/needs.ts'
+import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { PrefixTenantOf } from './run/prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './intake/pull.ts'
@@ -53,8 +54,8 @@ export type ServedEngine = {
   engine(): { readonly version: string | null; readonly waiting: number | null }
   /** Call it when the cordon has begun or ended. */
   followCordon(): void
-  /** Claims this generation by its id as soon as there is room, unless the offer has passed by then. */
-  offer(offer: Offer): void
+  /** Claims a generation if there is a free slot. */
+  look(): void
   /** Stops pulling at once, and hands back runs that cannot end within `graceMs`; resolves when nothing runs. */
   drain(graceMs: number): Promise<void>
   stop(): void
@@ -107,11 +108,15 @@ export function serveEngine(deps: {
   const operation = kind === 'chat' ? 'chat' : 'embeddings'
   const meter = createCallMeter({ histograms: engineMetrics.calls, model: model.name, operation, nowMs })
   const serves = { features: FEATURES[kind], window: contextWindow }
+  const servesLong = { ...serves, features: [...serves.features, LONG] }
+  const prefills = createPrefills(prefillTokens, () => pull.look())
   const slots = createSlots(maxNumSeqs)
   const trials = createTrials(nowMs)
   const live = new ShortLivedSet<RunningGeneration>()
   const runs = createRunTotals(() => live)
   let stopping = false
+  /** The claims that might get a long prompt, by their answers. */
+  const prefillClaims = new WeakMap<object, object>()
 
   const watch = createEngineWatch({
     healthCheck: engine.healthCheck,
@@ -150,7 +155,7 @@ export function serveEngine(deps: {
   })
 
   const processGeneration = createProcessGeneration({
-    claim: async (offer) => await services.claim(model.name, serves, offer),
+    claim,
     open,
     hasHad: ({ job, epoch }) => running.hasHad(job, epoch),
     giveBack,
@@ -163,7 +168,7 @@ export function serveEngine(deps: {
       vocabularySize,
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
-      prefills: createPrefills(prefillTokens),
+      prefills,
       trials,
       watch,
       meter,
@@ -200,7 +205,6 @@ export function serveEngine(deps: {
     mayPull: () => pulls() && watch.mayPull(),
     jobs: createJobPull({ redis: services.jobsRedis, model: model.name, log }),
     onPause: announce,
-    nowMs,
     log,
   })
 
@@ -211,6 +215,21 @@ export function serveEngine(deps: {
     nowMs,
   })
 
+  /** At most one claim at a time may get a long prompt. */
+  async function claim(): Promise<Claim> {
+    const own = {}
+    const mayBeLong = kind === 'chat' && prefills.expect(own)
+    try {
+      const answer = await services.claim(model.name, mayBeLong ? servesLong : serves)
+      if (answer.status === 'claimed' && mayBeLong) prefillClaims.set(answer, own)
+      if ('leavesUnserved' in answer && !mayBeLong) prefills.missed()
+      return answer
+    } finally {
+      // Before this, `open` has named the run, if there is one.
+      setImmediate(() => prefills.end(own))
+    }
+  }
+
   function open(claim: ClaimedGeneration): RunningGeneration {
     const startedMs = nowMs()
     const { id, epoch, ids, waitedMs } = claim
@@ -220,12 +239,15 @@ export function serveEngine(deps: {
     const onClose = () => {
       live.delete(liveNumber)
       trials.end(run)
+      prefills.end(run)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
       runs.noteEnd(run, nowMs() - startedMs)
       span.end()
     }
     const run = running.open(claim, onClose, span)
+    const own = prefillClaims.get(claim)
+    if (own !== undefined) prefills.claimed(own, run)
     const liveNumber = live.add(run)
     return run
   }
@@ -266,7 +288,7 @@ export function serveEngine(deps: {
       meanGenerationMs: runs.meanMs(),
       slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
-      takesOffers: true,
+      looks: true,
       callFormat: model.chat.callFormat,
     }),
     isHealthy: watch.ready,
@@ -281,7 +303,7 @@ export function serveEngine(deps: {
     followCordon() {
       if (!stopping) follow()
     },
-    offer: pull.offer,
+    look: pull.look,
     async drain(graceMs) {
       stopping = true
       announce()

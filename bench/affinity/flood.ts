@@ -26,6 +26,7 @@ export async function measureFlood({ workers }: Load): Promise<Bar[]> {
     const isMeasured = () => performance.now() - startMs > WARM_UP_MS
     const over = pauseMs(WARM_UP_MS + MEASURED_MS)
     let isOver = false
+    let cached = 0
     void over.then(() => (isOver = true))
     await converse({
       conversations: [...of(flood, slots * 4), ...of(quiet, slots * 2)],
@@ -33,14 +34,15 @@ export async function measureFlood({ workers }: Load): Promise<Bar[]> {
       turns: 1_000,
       firstTokens: TURN_TOKENS,
       laterTokens: TURN_TOKENS,
-      onTurn({ apiKey }, { promptTokens }) {
+      onTurn({ apiKey }, { promptTokens, cachedTokens }) {
+        if (isMeasured() && !isOver) cached += cachedTokens
         if (isMeasured() && !isOver) served.set(apiKey, (served.get(apiKey) ?? 0) + promptTokens)
       },
       isOver: () => isOver,
     })
     const [many, few] = [served.get(flood.apiKey) ?? 0, served.get(quiet.apiKey) ?? 0]
     const jain = (many + few) ** 2 / (2 * (many ** 2 + few ** 2))
-    console.log(`a flooding account was served ${many} prompt tokens, another one ${few}`)
+    console.log(`a flooding account was served ${many} prompt tokens, another one ${few}; ${((100 * cached) / (many + few)).toFixed(0)} % were cached`)
     console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
     return [{ title: 'two accounts, one flooding: Jain', unit: '', bar: 0.98, isFloor: true, values: [jain] }]
   } finally {

@@ -4,6 +4,8 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import {
   finishKey,
   needsKey,
+  recordKey,
+  seatsKey,
   virtualTimeKey,
   waitingSumsKey,
   waitingExpiryKey,
@@ -53,6 +55,25 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
         await record.lift(await generationLift(jobs[at] ?? generationJob({ model }), { place }))
       })
       const claim = await slowlog(redis, async () => await record.claim(model, generationClaim()))
+      const warm: Record<string, string> = {}
+      for (const [name, home] of Object.entries({ 'own first': 'worker-1', 'of others': 'worker-2' })) {
+        const seated = Array.from({ length: CALLS + 16 }, () => generationJob({ model }))
+        for (const [at, job] of seated.entries()) {
+          const place = liftPlace({ accountId: `seated-${name}-${at}`, mostAhead: 10 * size })
+          await record.lift(await generationLift(job, { place }))
+          await redis.hset(recordKey(model, job.id), 'home', `1700000000000 ${home}`, 'seats', 'abcdefghijklmnop qrstuvwxyzabcdef')
+        }
+        await redis.hset(seatsKey(model), 'one', '1 worker-1')
+        warm[`claim, ${name}`] = await slowlog(
+          redis,
+          async () => await record.claim(model, generationClaim({ worker: 'worker-1' })),
+        )
+        for (const { id } of seated) {
+          const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
+          await record.settle(model, { id, epoch: 1, outcome: 'completed', ...usage }, { role: 'gateway' })
+        }
+        await redis.del(seatsKey(model))
+      }
       const settle = await slowlog(redis, async (at) => {
         const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
         const id = jobs[at]?.id ?? ''
@@ -65,7 +86,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
         const place = liftPlace({ accountId: 'last', mostAhead: 10 * size })
         await record.lift(await generationLift(generationJob({ model }), { place }))
       })
-      const parts = { lift, claim, settle, 'count-waiting': count, 'lift that sweeps': forget }
+      const parts = { lift, claim, ...warm, settle, 'count-waiting': count, 'lift that sweeps': forget }
       const figures = Object.entries(parts).map(([name, each]) => `${name} ${each}`)
       print(`  ${String(size).padStart(6)} waiting and accounts: ${figures.join(', ')}`)
     }

@@ -20,8 +20,8 @@ export const EngineState = z.object({
   slotTokensPerS: z.number().nullable().default(null),
   /** The engine's context window in tokens. */
   contextWindow: z.int(),
-  /** True if the worker claims generations that are offered to it; absent if the worker runs an earlier release. */
-  takesOffers: z.boolean().optional(),
+  /** True if the worker claims when it is asked to look; absent if the worker runs an earlier release. */
+  looks: z.boolean().optional(),
   /** The name of the format in which the model writes tool calls. */
   callFormat: z.string().optional(),
 })

@@ -27,18 +27,6 @@ const AnsweredHold = StreamEpoch.extend({
 })
 export type AnsweredHold = z.infer<typeof AnsweredHold>
 
-/** The offer of a waiting generation to one worker, mostly because its engine has cached the beginning of the prompt. */
-const Offer = z.object({
-  model: z.string(),
-  id: z.string(),
-  epoch: z.int(),
-  /** The generation's place in the fair order. */
-  tag: z.number(),
-  /** How long the worker may keep the offer until it has room. */
-  forMs: z.number().positive(),
-})
-export type Offer = z.infer<typeof Offer>
-
 /** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
@@ -63,7 +51,7 @@ const WorkerControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
   CountId.extend({ type: z.literal('count') }),
-  Offer.extend({ type: z.literal('offer') }),
+  z.object({ type: z.literal('look'), model: z.string() }),
   z.object({ type: z.literal('drain') }),
   z
     .object({
@@ -96,7 +84,7 @@ const toChannel = (by: Sender, worker: string) =>
 
 /**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
- * rejects, because the gateway sends each message except `count` and `offer` again as long as there is a reason for it.
+ * rejects, because the gateway sends each message except `count` and `look` again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */
@@ -113,8 +101,8 @@ export type ControlSender = {
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
   /** Asks the worker to count the tokens of a prompt; not sent again. */
   count(worker: string, count: Omit<CountId, 'gateway'>): Promise<boolean>
-  /** Offers a waiting generation to the worker, which claims it by its id if it has room. */
-  offer(worker: string, offer: Offer): Promise<boolean>
+  /** Asks the worker to claim a generation of this model if it has a free slot, because it is the home of one. */
+  look(worker: string, model: string): Promise<boolean>
 }
 
 /** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
@@ -131,8 +119,8 @@ export function createControlSender(options: {
       if ((await publish(redis, worker, message)) > 0) return true
       onNoSubscriber(worker)
     } catch (error) {
-      // While the bus is away, nearly every request has an offer that is not sent. Its sender counts it.
-      if (message.type !== 'offer')
+      // While the bus is away, nearly every request has a look that is not sent. Its sender counts it.
+      if (message.type !== 'look')
         log.warn({ err: error, peer: worker, message: message.type }, 'control message not sent')
     }
     return false
@@ -152,7 +140,7 @@ export function createControlSender(options: {
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
     count: async (worker, count) => await send(worker, { type: 'count', gateway, ...count }),
-    offer: async (worker, offer) => await send(worker, { type: 'offer', ...offer }),
+    look: async (worker, model) => await send(worker, { type: 'look', model }),
   }
 }
 
@@ -202,7 +190,7 @@ export type ControlHandlers = {
   onVectorsTaken: (key: string) => void
   onHold: (gateway: string, answered: AnsweredHold) => void
   onCount: (count: CountId) => void
-  onOffer: (offer: Offer) => void
+  onLook: (model: string) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
   onCordon: (term: number | null, forMs: number | null) => void
@@ -261,8 +249,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onHold(message.gateway, message)
     case 'count':
       return handlers.onCount(message)
-    case 'offer':
-      return handlers.onOffer(message)
+    case 'look':
+      return handlers.onLook(message.model)
     case 'drain':
       return handlers.onDrain()
     case 'cordon':

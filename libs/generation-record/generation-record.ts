@@ -11,7 +11,6 @@ import {
   needsKey,
   promptKey,
   recordKey,
-  reservedKey,
   settlementMarkKey,
   settlementStateKey,
   waitingSumsKey,
@@ -28,7 +27,7 @@ import {
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
-import { RESERVED_MS, type Seats } from './seats.ts'
+import type { Seats } from './seats.ts'
 
 /**
  * The most bytes that the waiting jobs of a model may have: `accountBytes` for the jobs of one account, `modelBytes`
@@ -76,19 +75,15 @@ export type Lift =
    * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
    * - `ahead`: how many other generations wait at that tag or before it.
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
-   * - `seat`: the worker of the seat that was found; its engine has probably cached the beginning of the conversation.
-   *   Absent if no seat was found.
-   * - `isReserved`: present if this call has reserved the generation. For `RESERVED_MS`, it is then claimed only by an
-   *   offer, unless it is the first of many reserved generations (`claim.lua`), or `unreserve` or a repeated lift ends
-   *   the reservation.
+   * - `home`: the worker that the generation waits for, if this call has given it one. For a moment, only this worker may
+   *   claim the generation.
    */
   | {
       readonly status: 'waiting'
       readonly tag: number
       readonly ahead: number
       readonly costAhead: number | null
-      readonly seat?: string
-      readonly isReserved?: true
+      readonly home?: string
     }
   /**
    * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
@@ -114,8 +109,6 @@ export type Claiming = {
    * 0.
    */
   readonly buried: readonly string[]
-  /** The generation and epoch that were offered to the worker; absent in a claim of the fairest generation. */
-  readonly offer?: { readonly id: string; readonly epoch: number }
 }
 
 export type Claim =
@@ -130,15 +123,15 @@ export type Claim =
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
-      /** The number of further waiting generations that this worker serves; 0 in the answer to a repeated claim. */
+      /** The number of further waiting generations that this worker may claim; 0 in the answer to a repeated claim. */
       readonly waiting: number
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
+      /** Present if generations wait that the worker does not serve. */
+      readonly leavesUnserved?: true
     }
-  /** No generation waits that the worker serves, or the offered generation does not wait in that epoch any more. */
-  | { readonly status: 'nothing' }
-  /** The offered generation would overtake too many tokens of other accounts. The worker may claim it a little later. */
-  | { readonly status: 'later' }
+  /** No generation waits that the worker may claim. */
+  | { readonly status: 'nothing'; readonly leavesUnserved?: true }
   /**
    * The generation is claimed, but its job cannot be parsed, or a part of the job is missing. The worker declines it.
    */
@@ -195,16 +188,14 @@ export type GenerationRecord = {
    */
   lift(lifting: Lifting): Promise<Lift>
   /**
-   * Gives the worker the generation with the lowest tag, among the waiting generations that it serves, or the offered
-   * generation. A claim of an offered generation does not change the place of any other generation in the fair order.
+   * Gives the worker a waiting generation that it serves: near the front of the fair order one whose home is this worker,
+   * else the first one that no other worker is waited for (`scripts/claim.lua`).
    */
   claim(model: string, claiming: Claiming): Promise<Claim>
-  /** Lets the reservation that a first lift has just made last for `forMs`. Does nothing if it has ended. */
-  reserveLonger(model: string, id: string, forMs: number): Promise<void>
+  /** Ends the wait of a generation for its home, so that every worker may claim it. */
+  leaveHome(model: string, id: string): Promise<void>
   /** Returns the boot id of the worker that has claimed the generation in its present epoch; null if none has. */
   claimant(model: string, id: string): Promise<string | null>
-  /** Ends the reservation of a generation, so that every claim may find it. */
-  unreserve(model: string, id: string): Promise<void>
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client of the API waits
    * for this command. So the command is sent together with the connection's next other command (`withNextWrite`), such
@@ -241,8 +232,8 @@ export function createGenerationRecord(options: {
       const script = isFirst ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const { taken, sought, isReserved } = lifting.seats
-      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', isReserved ? 'reserve' : '']
+      const { taken, sought, otherwise, heldMs } = lifting.seats
+      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', otherwise ?? '', String(Math.round(heldMs))]
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
@@ -250,39 +241,25 @@ export function createGenerationRecord(options: {
       return again
     },
 
-    async claim(model, { worker, nonce, serves, buried, offer }) {
+    async claim(model, { worker, nonce, serves, buried }) {
       const keys = [needsKey(model)]
       const features = serves.features.join(' ')
-      const offered = offer === undefined ? '' : `${offer.id} ${offer.epoch}`
-      const args = [
-        modelPrefix(model),
-        worker,
-        nonce,
-        features,
-        String(serves.window),
-        self,
-        offered,
-        ...buried,
-      ]
+      const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
         const answer = await run('claim', keys, args)
         const reply = readReply(answer)
         if (reply.status === 'claimed') return await readClaimed(model, reply)
-        if (reply.status === 'nothing' || reply.status === 'later') return { status: reply.status }
+        if (reply.status === 'nothing') return { status: 'nothing', ...toLeft(reply.integer(0)) }
         if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
     },
 
-    async reserveLonger(model, id, forMs) {
-      await redis.zadd(reservedKey(model), 'XX', 'INCR', Math.round(forMs) - RESERVED_MS, id)
+    async leaveHome(model, id) {
+      await redis.hdel(recordKey(model, id), 'home')
     },
 
     claimant: async (model, id) => await redis.hget(recordKey(model, id), 'worker'),
-
-    async unreserve(model, id) {
-      await redis.zrem(reservedKey(model), id)
-    },
 
     async settle(model, settlement, as) {
       const { id, epoch, outcome, promptTokens, cachedTokens, completionTokens } = settlement
@@ -355,7 +332,7 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs }
+    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
     return { status: 'claimed', id, epoch, job, ...facts }
   }
 }
@@ -367,6 +344,8 @@ export function createGenerationRecord(options: {
 const MAX_CLAIM_CALLS = 64
 
 const SETTLED_OF_BATCH = 256
+
+const toLeft = (unserved: number) => (unserved > 0 ? { leavesUnserved: true as const } : {})
 
 const EMPTY = Buffer.alloc(0)
 
@@ -406,9 +385,8 @@ function readLift(answer: unknown): Lift | 'request' {
   switch (status) {
     case 'waiting': {
       const costAhead = integer(2) < 0 ? null : integer(2)
-      const seat = text(3) === '' ? {} : { seat: text(3) }
-      const reserved = integer(4) === 1 ? { isReserved: true as const } : {}
-      return { status, tag: number(0), ahead: integer(1), costAhead, ...seat, ...reserved }
+      const home = text(3) === '' ? {} : { home: text(3) }
+      return { status, tag: number(0), ahead: integer(1), costAhead, ...home }
     }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }

@@ -8,6 +8,14 @@ export type Needs = { readonly features: readonly string[]; readonly window: num
 /** The abilities of a worker: the features that it knows, and its engine's context window in tokens. */
 export type Serves = { readonly features: readonly string[]; readonly window: number }
 
+/**
+ * The feature that a generation with a long prompt needs. A worker whose engine computes many tokens of long prompts claims
+ * without it.
+ */
+export const LONG = 'long'
+/** A prompt is long if the engine has to compute more than this many tokens. */
+export const LONG_TOKENS = 2_048
+
 /** Returns the needs as text. Generations with equal text wait in one sorted set. */
 export function encodeNeeds({ features, window }: Needs): string {
   const words = [...new Set(features)].toSorted()

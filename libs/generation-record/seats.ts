@@ -5,13 +5,12 @@
 export type Seats = {
   /** The seats of the worker that claims the generation; two at most. */
   readonly taken: readonly string[]
-  /** The seats by which a first lift looks for a worker; the first one that exists counts. */
+  /** The seats by which a first lift looks for the generation's home; the first one that exists counts. */
   readonly sought: readonly string[]
-  /** True if a first lift reserves the generation even if it finds no seat. */
-  readonly isReserved: boolean
+  /** The home of the generation if its first lift finds no seat; null: none. */
+  readonly otherwise: string | null
+  /** For how long only its home may claim the generation; 2 s at most. */
+  readonly heldMs: number
 }
 
-export const NO_SEATS: Seats = { taken: [], sought: [], isReserved: false }
-
-/** How long a first lift reserves a generation. It is the constant of the same name in `scripts/seats.lua`. */
-export const RESERVED_MS = 250
+export const NO_SEATS: Seats = { taken: [], sought: [], otherwise: null, heldMs: 0 }

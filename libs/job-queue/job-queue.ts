@@ -1,4 +1,4 @@
-import { Job, Queue } from 'bullmq'
+import { Queue } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/queue-redis/keys.ts'
@@ -33,10 +33,6 @@ export type JobQueue = {
    * promise rejects, the job may still have been added. That does no harm.
    */
   add(job: QueuedJob): Promise<void>
-  /** Adds a job that no worker takes before `makeDue`, or before the delay has passed and a worker looks for a job. */
-  addDelayed(job: QueuedJob, delayMs: number): Promise<void>
-  /** Ends the delay of a job. Rejects if the job is not delayed any more, for example because it was removed. */
-  makeDue(job: QueuedJob): Promise<void>
   /**
    * Adds a job unless other jobs of its model wait, because any of these jobs leads a worker to the waiting
    * generations. Returns true if the job was added.
@@ -120,19 +116,14 @@ export function createJobQueue(options: {
     tidying.set(model, timer.unref())
   }
 
-  async function add({ id, model, kind, data }: QueuedJob, delayMs = 0): Promise<void> {
+  async function add({ id, model, kind, data }: QueuedJob): Promise<void> {
     const queue = await readyQueue(model)
-    await queue.add(kind, data, { jobId: id, ...(delayMs > 0 && { delay: Math.ceil(delayMs) }) })
+    await queue.add(kind, data, { jobId: id })
     tidySoon(model, queue)
   }
 
   return {
-    add: async (job) => await add(job),
-    addDelayed: add,
-    async makeDue({ id, model, kind, data }) {
-      const queue = await readyQueue(model)
-      await new Job(queue, kind, data, {}, id).promote()
-    },
+    add,
     async addIfNoneWaits(job) {
       const queue = await readyQueue(job.model)
       if ((await queue.getWaitingCount()) > 0) return false

@@ -21,8 +21,6 @@ export type JobPull = {
   next(): Promise<Turn | null>
   /** Takes a job if one waits, else resolves with null. Never rejects. */
   take(): Promise<Turn | null>
-  /** Removes a delayed or waiting job whose generation this worker has claimed by its id. Never rejects. */
-  remove(jobId: string): Promise<void>
   /** True if an operator has paused the queue. Rejects if Redis does not answer. */
   isPaused(): Promise<boolean>
   close(): Promise<void>
@@ -126,14 +124,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
 
   return {
     take,
-    async remove(jobId) {
-      await queue.remove(jobId).catch(() => undefined)
-    },
     async next() {
       try {
-        const marker = await backend.waitForJob(WAIT_S)
-        // The gateway that has delayed the job makes it due, or the worker that claims the generation removes it.
-        if (marker?.member === DELAY_MARKER) return null
+        await backend.waitForJob(WAIT_S)
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
@@ -152,9 +145,6 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     },
   }
 }
-
-/** BullMQ wakes a worker with this marker when a job was added with a delay. */
-const DELAY_MARKER = '1'
 
 /** BullMQ writes no lock for this token. */
 const NO_LOCK = '0'

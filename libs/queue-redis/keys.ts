@@ -61,17 +61,11 @@ export const ALL_ACCOUNTS = ''
 /** Sorted set: account → the tag at which it has used its share. */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 
-/**
- * The virtual time: the tag up to which the model has served. A claim moves it to its tag; a claim by offer moves it no
- * further than to the tag of the first generation that still waits (`scripts/claim.lua`).
- */
+/** The virtual time: the tag up to which the model has served. A claim moves it to the lowest tag of the generations that wait. */
 export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
 /** Hash: name of a seat → time and worker of its last claim. The name is a hash of a conversation's beginning. */
 export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
-
-/** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */
-export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
 
 /**
  * Sorted set of the seats in the order in which they are forgotten, by the time of their last claim (Redis ms)

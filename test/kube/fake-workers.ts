@@ -107,7 +107,7 @@ export async function startFakeWorkers(options: {
       onAcknowledge() {},
       onVectorsTaken() {},
       onHold() {},
-      onOffer() {},
+      onLook() {},
       onCount() {},
       onDrain() {},
       onCordon(term, forMs) {

@@ -28,6 +28,8 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Returns whether generations of the model may be offered: two workers are ready, and one of them takes offers. */
   takesOffers(model: string): boolean
+  /** Returns whether all ready workers of the model claim long prompts as such; false if none is ready. */
+  knowsLong(model: string): boolean
   /** Returns null if the worker is not ready or takes no offers, or if it is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
@@ -171,6 +173,10 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       const { workers } = read(model) ?? NO_MODEL
       return workers.size > 1 && workers.values().some((serving) => serving.takesOffers)
     },
+    knowsLong(model) {
+      const { workers } = read(model) ?? NO_MODEL
+      return workers.size > 0 && workers.values().every((serving) => serving.takesOffers)
+    },
     findWorker(model, worker) {
       const { workers, slots: allSlots, running: allRunning } = read(model) ?? NO_MODEL
       const found = workers.get(worker)
@@ -227,7 +233,7 @@ function toServing(engines: readonly EngineState[], before: Serving | undefined)
     runningBefore: before?.running ?? running,
     placed: 0,
     turn: before?.turn ?? 0,
-    takesOffers: engines.every(({ takesOffers }) => takesOffers === true),
+    takesOffers: engines.every(({ looks }) => looks === true),
   }
 }
 

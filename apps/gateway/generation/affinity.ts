@@ -1,46 +1,37 @@
 import { createHmac, hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { NO_SEATS, RESERVED_MS, type Seats } from '#libs/generation-record/seats.ts'
-import type { ClusterPicture, WorkerPicture } from '../demand/cluster-picture.ts'
+import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import { toConversation } from './conversation.ts'
 import type { GenerationCall } from './generation-call.ts'
 
-/** Decides which generations are offered to which worker. */
+/** Decides for which worker a generation waits: its home. */
 export type Affinity = {
   /**
-   * Returns the seats of a request; `NO_SEATING` if there is no secret, if fewer than two workers of the model take offers,
-   * or if the request is not a turn of a conversation.
+   * Returns the seats of a request; `NO_SEATING` if there is no secret, if fewer than two workers of the model look when
+   * they are asked, or if the request is not a turn of a conversation.
    */
   open(call: SeatedCall): Seating
 }
 
 export type SeatedCall = Pick<GenerationCall, 'caller' | 'model' | 'request' | 'conversation' | 'session'>
 
-/** The seats of one request, which all its choices share, and the choice of its worker. */
+/** The seats of one request, which all its choices share. */
 export type Seating = {
-  /** If there is a calmest worker, the turn is reserved even without a seat, because it is then offered to this worker. */
-  readonly seats: Seats
   /**
-   * Returns the worker that a generation is offered to. `seat` is the worker that had the turn before, if it is known.
-   * - With a seat, this worker is chosen. If it has more to do than `MOST_LOAD` allows, the calmest worker is chosen
-   *   instead, if there is one. The result is null if the worker of the seat takes no offers, is not ready, or is the
-   *   only one.
-   * - Without a seat, the calmest worker is chosen. The result is null if there is none.
-   *
-   * The first call is for the first choice of the request. The further choices get the same worker, because its engine
-   * computes the prompt that they have in common.
+   * A turn without a seat waits for the calmest worker, if there is one. The further choices of a request wait for the home
+   * of the first one, because its engine computes the prompt that they have in common.
    */
-  choose(seat: string | undefined): Choice | null
+  readonly seats: Seats
+  /** Returns whether the generation is to wait for its home: it is ready, and has not too much to do. */
+  accept(home: string): boolean
 }
 
-export const NO_SEATING: Seating = { seats: NO_SEATS, choose: () => null }
+export const NO_SEATING: Seating = { seats: NO_SEATS, accept: () => false }
 
-/** `waitMs`: how long the generation waits for the worker before any worker may take it. */
-export type Choice = { readonly worker: string; readonly waitMs: number }
-
-/** A worker with a free slot claims an offer within a few milliseconds, unless it or its machine is slow. */
-const WAIT_WITH_ROOM_MS = RESERVED_MS
-const LONGEST_WAIT_MS = 2_000
+/** A worker with a free slot claims within a few milliseconds after a look, unless it or its machine is slow. */
+const LEAST_HELD_MS = 250
+const LONGEST_HELD_MS = 2_000
 /**
  * A worker keeps its conversations while it runs at most this multiple of its share of all generations, and two more.
  * The two more leave room for chance: if a few conversations have turns at one worker at the same time, this load
@@ -67,7 +58,7 @@ const KEPT_KEYS = 5_000
 export function createAffinity(deps: {
   /** Returns null if no generation is to be offered. */
   secret: () => string | null
-  picture: Pick<ClusterPicture, 'takesOffers' | 'findWorker' | 'findCalmest' | 'notePlaced'>
+  picture: Pick<ClusterPicture, 'takesOffers' | 'find' | 'findWorker' | 'findCalmest' | 'notePlaced' | 'workersOf'>
 }): Affinity {
   const { picture } = deps
   const keys = new LRUCache<string, string>({ max: KEPT_KEYS })
@@ -84,8 +75,10 @@ export function createAffinity(deps: {
       const toName = (text: string) => hash('sha256', `${key} ${text}`, 'base64url').slice(0, NAME_CHARACTERS)
       const named = session === null ? [] : [toName(`session ${session}`)]
       const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
-      const isReserved = picture.findCalmest(model.id) !== null
-      return new RequestSeating(picture, model.id, { taken: [toName(latest), ...named], sought, isReserved })
+      const otherwise = picture.findCalmest(model.id)
+      if (otherwise !== null && sought.length === 0) picture.notePlaced(model.id, otherwise, null)
+      const seats = { taken: [toName(latest), ...named], sought, otherwise, heldMs: toHeldMs(picture, model.id) }
+      return new RequestSeating(picture, model.id, seats)
     },
   }
 
@@ -98,15 +91,13 @@ export function createAffinity(deps: {
   }
 }
 
-type Picture = Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
+type Picture = Pick<ClusterPicture, 'findWorker' | 'notePlaced'>
 
 /** A class, because a gateway has one object for each request that it runs. */
 class RequestSeating implements Seating {
-  readonly seats: Seats
+  seats: Seats
   readonly #picture: Picture
   readonly #model: string
-  /** The worker to which the first choice was offered: undefined before `choose` was called, null if it chose none. */
-  #worker: string | null | undefined
 
   constructor(picture: Picture, model: string, seats: Seats) {
     this.seats = seats
@@ -114,40 +105,24 @@ class RequestSeating implements Seating {
     this.#model = model
   }
 
-  choose(seat: string | undefined) {
-    if (this.#worker === null) return null
-    if (this.#worker !== undefined) return this.#toSame(this.#worker)
-    const choice = seat === undefined ? this.#toCalmest(null) : this.#toSeat(seat)
-    this.#worker = choice?.worker ?? null
-    return choice
-  }
-
-  #toSame(worker: string): Choice | null {
-    const found = this.#picture.findWorker(this.#model, worker)
-    if (found === null) return null
-    this.#picture.notePlaced(this.#model, worker, null)
-    return { worker, waitMs: toWaitMs(found) }
-  }
-
-  #toSeat(seat: string): Choice | null {
-    const found = this.#picture.findWorker(this.#model, seat)
-    if (found === null) return null
-    const isBusy = found.running > MOST_LOAD.multiple * found.share + MOST_LOAD.more
-    const calmest = isBusy ? this.#toCalmest(seat) : null
-    return calmest ?? { worker: seat, waitMs: toWaitMs(found) }
-  }
-
-  /** Counts the turn at once: heartbeats are a second apart, and until then one worker would get all turns. */
-  #toCalmest(from: string | null): Choice | null {
-    const worker = this.#picture.findCalmest(this.#model)
-    if (worker === null || worker === from) return null
-    this.#picture.notePlaced(this.#model, worker, from)
-    return { worker, waitMs: WAIT_WITH_ROOM_MS }
+  /** A placed turn is counted at once: heartbeats are a second apart, and until then one worker would get all turns. */
+  accept(home: string) {
+    const { otherwise, sought } = this.seats
+    this.seats = { ...this.seats, sought: [], otherwise: home }
+    const found = this.#picture.findWorker(this.#model, home)
+    if (found === null) return false
+    if (home === otherwise) {
+      if (sought.length > 0) this.#picture.notePlaced(this.#model, home, null)
+    } else if (otherwise !== null && found.running > MOST_LOAD.multiple * found.share + MOST_LOAD.more) {
+      return false
+    }
+    return true
   }
 }
 
-/** The wait for a full worker is twice the mean time until one of its slots becomes free. */
-function toWaitMs({ slots, running, meanGenerationMs }: WorkerPicture): number {
-  if (running < slots) return WAIT_WITH_ROOM_MS
-  return Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, (2 * (meanGenerationMs ?? 0)) / slots))
+/** Twice the mean time until a slot of a full worker becomes free. */
+function toHeldMs(picture: Pick<ClusterPicture, 'find' | 'workersOf'>, model: string): number {
+  const { slots = 1, meanGenerationMs = null } = picture.find(model) ?? {}
+  const ofOne = slots / Math.max(1, picture.workersOf(model).length)
+  return Math.min(LONGEST_HELD_MS, Math.max(LEAST_HELD_MS, (2 * (meanGenerationMs ?? 0)) / ofOne))
 }

@@ -22,7 +22,7 @@ import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
 import type { StartWait } from './start-waits.ts'
-import type { WarmOffer } from './warm-offer.ts'
+import type { HomeWait } from './home-wait.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -55,9 +55,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- *   In epoch 1 a turn of a conversation may be offered to one worker (`warm-offer.ts`): to the worker that has probably
- *   cached the earlier turns, or to the worker with the least to do. The job of the turn is then delayed for a moment,
- *   and becomes due if no worker claims the generation.
+ *   In epoch 1 a turn of a conversation may have a home (`home-wait.ts`): the worker that has probably cached the earlier
+ *   turns, or the worker with the least to do. It gets its job when it has waited long enough for its home.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -157,11 +156,11 @@ const NO_IDS = new Uint32Array(0)
 type Deps = {
   readonly record: Pick<GenerationRecord, 'lift'>
   readonly jobs: Omit<JobQueue, 'close'>
-  readonly picture: Pick<ClusterPicture, 'find'>
+  readonly picture: Pick<ClusterPicture, 'find' | 'knowsLong'>
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
-  readonly openOffer: (job: OwnJob, seating: Pick<Seating, 'choose'>) => WarmOffer
+  readonly openHomeWait: (job: OwnJob, seating: Seating) => HomeWait
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -200,7 +199,7 @@ class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
   readonly #ownJob: OwnJob
-  readonly #offer: WarmOffer
+  readonly #homeWait: HomeWait
   #packed: PackedJob | null = null
   #current: GenerationJob
   #tag: number | null = null
@@ -226,9 +225,11 @@ class DispatchedGeneration implements Dispatched {
     this.#deps = deps
     this.#generation = generation
     this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
-    this.#offer = deps.openOffer(this.#ownJob, seating)
+    this.#homeWait = deps.openHomeWait(this.#ownJob, seating)
     this.#current = job
-    this.#needs = firstNeeds(job)
+    // The worker of the earlier turns has cached most of a later turn.
+    const isNew = seating.seats.sought.length === 0 && deps.picture.knowsLong(job.model)
+    this.#needs = firstNeeds(job, isNew ? generation.promptTokens : 0)
     this.#servedMs = deps.nowMs()
     this.#start = admission.startWait
   }
@@ -253,7 +254,7 @@ class DispatchedGeneration implements Dispatched {
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
     this.#start = null
-    this.#offer.claimed(claim.worker)
+    this.#homeWait.claimed(claim.worker)
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
     // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
@@ -296,7 +297,7 @@ class DispatchedGeneration implements Dispatched {
 
   close() {
     this.#stopLooking()
-    this.#offer.withdraw()
+    this.#homeWait.withdraw()
     this.#leavePace()
     this.#unwatch()
   }
@@ -359,15 +360,12 @@ class DispatchedGeneration implements Dispatched {
     return lifted
   }
 
-  /**
-   * Sends the first lift and adds the job. If the generation may be offered, the job is added after the lift's answer,
-   * which names the worker of its seat.
-   */
+  /** Sends the first lift and adds the job. If the generation may get a home, the lift's answer names it. */
   async #liftFirst(): Promise<Lift> {
-    const { sought, isReserved } = this.#generation.seating.seats
-    if (sought.length === 0 && !isReserved) return await this.#liftWithJob()
+    const { sought, otherwise } = this.#generation.seating.seats
+    if (sought.length === 0 && otherwise === null) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#offer.queue(this.#generation.job, lifted)
+    if (lifted.status === 'waiting') this.#homeWait.begin(this.#generation.job, lifted.home)
     return lifted
   }
 

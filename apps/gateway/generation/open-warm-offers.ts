@@ -8,14 +8,14 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import { createAffinity, type Affinity, type Seating } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 import type { StreamCounters } from './stream-metrics.ts'
-import { WarmOffer } from './warm-offer.ts'
+import { HomeWait } from './home-wait.ts'
 
 /** The parts that bring a first turn to the calmest worker, and a later turn to the worker that had the turn before. */
 export type WarmOffers = {
   /** Returns whether turns of this model are offered to workers. */
   takesOffers(model: string): boolean
   readonly openSeating: Affinity['open']
-  readonly openOffer: (job: OwnJob, seating: Pick<Seating, 'choose'>) => WarmOffer
+  readonly openHomeWait: (job: OwnJob, seating: Seating) => HomeWait
 }
 
 /**
@@ -26,10 +26,10 @@ export function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
-    picture: Pick<ClusterPicture, 'takesOffers' | 'findWorker' | 'findCalmest' | 'notePlaced'>
-    record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
-    control: Pick<ControlSender, 'offer'>
-    metrics: Pick<StreamCounters, 'noteOffer'>
+    picture: Pick<ClusterPicture, 'takesOffers' | 'find' | 'workersOf' | 'findWorker' | 'findCalmest' | 'notePlaced'>
+    record: Pick<GenerationRecord, 'leaveHome' | 'claimant'>
+    control: Pick<ControlSender, 'look'>
+    metrics: Pick<StreamCounters, 'noteHomeWait'>
     log: Logger
   },
 ): WarmOffers {
@@ -37,11 +37,11 @@ export function openWarmOffers(
   let secret: string | null = null
   if (mode === 'on') void readSecret(redis, log).then((read) => (secret = read))
   const affinity = createAffinity({ secret: () => secret, picture })
-  const ofOffer = { sendOffer: control.offer, record, onEnd: metrics.noteOffer }
+  const ofWait = { sendLook: control.look, record, onEnd: metrics.noteHomeWait }
   return {
     takesOffers: (model) => secret !== null && picture.takesOffers(model),
     openSeating: affinity.open,
-    openOffer: (job, seating) => new WarmOffer(ofOffer, job, seating),
+    openHomeWait: (job, seating) => new HomeWait(ofWait, job, seating),
   }
 }
 

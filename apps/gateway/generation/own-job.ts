@@ -34,22 +34,6 @@ export class OwnJob {
     await this.#jobs.add(this.#queued).catch(this.#onError)
   }
 
-  /** Adds a job that is due after the delay, unless `makeDue` is called or a worker claims the generation before. */
-  async addDelayed(epoch: number, delayMs: number): Promise<void> {
-    this.#epoch = epoch
-    this.#queued = this.#make()
-    await this.#jobs.addDelayed(this.#queued, delayMs).catch(this.#onError)
-  }
-
-  /** Ends the delay. Resolves with false if the job is gone, because a worker has claimed the generation by its id. */
-  async makeDue(): Promise<boolean> {
-    if (this.#queued === null) return false
-    return await this.#jobs.makeDue(this.#queued).then(
-      () => true,
-      () => false,
-    )
-  }
-
   /**
    * Adds another job under a new id. The queue ignores a job whose id it knows, and it still knows the id of a job that
    * is stuck. Adds no job while other jobs of the model wait, because a worker that takes one of these jobs may claim

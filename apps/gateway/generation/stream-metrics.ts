@@ -5,7 +5,7 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
 import { HOLD_GROWTHS, type HoldGrowth } from './grow-hold.ts'
-import { OFFER_ENDS, type OfferEnd } from './warm-offer.ts'
+import { HOME_WAIT_ENDS, type HomeWaitEnd } from './home-wait.ts'
 
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
@@ -17,7 +17,7 @@ export type StreamCounters = {
   readonly poisoned: Counter
   noteHoldGrowth(growth: HoldGrowth): void
   noteCreditWait(end: CreditWaitEnd): void
-  noteOffer(end: OfferEnd): void
+  noteHomeWait(end: HomeWaitEnd): void
 }
 
 export function createStreamCounters(registry: Registry): StreamCounters {
@@ -41,15 +41,15 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     labelNames: ['end'],
   })
   for (const end of CREDIT_WAIT_ENDS) creditWaits.inc({ end }, 0)
-  const offers = counter({
-    name: 'millrace_gateway_offers_total',
-    help: 'Offers of turns to workers, and seats that were found without an offer, by their end',
+  const homeWaits = counter({
+    name: 'millrace_gateway_home_waits_total',
+    help: 'Waits of turns for the worker that has probably cached the earlier turns, or is calm, by their end',
     labelNames: ['end'],
   })
-  for (const end of OFFER_ENDS) offers.inc({ end }, 0)
+  for (const end of HOME_WAIT_ENDS) homeWaits.inc({ end }, 0)
   return {
     recoveries,
-    noteOffer: (end) => offers.inc({ end }),
+    noteHomeWait: (end) => homeWaits.inc({ end }),
     noteHoldGrowth: (answer) => holdGrowths.inc({ answer }),
     noteCreditWait: (end) => creditWaits.inc({ end }),
     resends: counter({

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Offer } from '#libs/event-bus/worker-control.ts'
 import type { Claim, GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Serves } from '#libs/generation-record/needs.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 
-/**
- * Claims the next generation that this worker can run, or the generation that was offered to it. Rejects if the record
- * gives no answer.
- */
-export type ClaimGeneration = (model: string, serves: Serves, offer: Offer | null) => Promise<Claim>
+/** Claims the next generation that this worker can run. Rejects if the record gives no answer. */
+export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
@@ -35,12 +31,10 @@ export function createClaimGeneration(deps: {
   const open = new Set<string>()
 
   return {
-    async claim(model, serves, offer) {
+    async claim(model, serves) {
       const nonce = randomUUID()
       const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
-      const offered = offer === null ? {} : { offer: { id: offer.id, epoch: offer.epoch } }
-      const ask = async () =>
-        await record.claim(model, { worker, nonce, serves, buried: buried(), ...offered })
+      const ask = async () => await record.claim(model, { worker, nonce, serves, buried: buried() })
       open.add(nonce)
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })

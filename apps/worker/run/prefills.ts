@@ -1,69 +1,73 @@
+import { LONG_TOKENS } from '#libs/generation-record/needs.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** Decides when an engine gets a long prompt, so that the prompts of other requests need not wait behind many of them. */
+/**
+ * The tokens of long prompts that an engine is computing. vLLM computes prompts in the order in which they arrive: a short
+ * prompt that comes after a burst of long ones waits until all of these are computed. So a worker claims a further long
+ * prompt only while its engine computes fewer than `mostTokens` tokens of long prompts (`LONG`, `needs.ts`). The other long
+ * prompts wait in the queue, where any worker may claim them, and short prompts overtake them. This does not slow the
+ * engine down, because a step computes only a limited number of tokens anyway; `mostTokens` is several times that number.
+ */
 export type Prefills = {
   /**
-   * Resolves when the engine may be given the run, or when the run is stopped. `tokens` is the number of tokens of the
-   * prompt that the engine has to compute.
+   * Returns true if the next claim may get a long prompt. Until `end` or `begin` is called for this `claim`, no other claim
+   * may, because the tokens of the claimed prompt are not known yet.
    */
-  begin(run: PrefilledRun, tokens: number): Promise<void>
-  /** Notes that the engine has computed the run's prompt, or that the run is over. May be called without `begin`. */
-  end(run: PrefilledRun): void
+  expect(claim: object): boolean
+  /** Notes which run a claim has got. */
+  claimed(claim: object, run: PrefilledRun): void
+  /** Notes that the engine gets a prompt of which it has to compute this many tokens. */
+  begin(run: PrefilledRun, tokens: number): void
+  /** Notes that the engine has computed the run's prompt, that the run is over, or that the claim has got nothing. */
+  end(claimOrRun: object): void
+  /** Notes that a claim that could get no long prompt has left some waiting. */
+  missed(): void
 }
 
 type PrefilledRun = Pick<RunningGeneration, 'signal'>
 
-/** Prompts of which the engine computes at most this many tokens never wait, and are not counted. */
-const SHORT_TOKENS = 2_048
-
-/**
- * vLLM computes prompts in the order in which they arrive, whatever their length: a short prompt that comes after a burst
- * of long ones waits until all of these are computed. So the worker gives the engine a further long prompt only while
- * fewer than `mostTokens` tokens of long prompts are being computed there. The other long prompts wait in the worker, in
- * order of arrival, and short prompts overtake them. This does not slow the engine down, because a step computes only a
- * limited number of tokens anyway; `mostTokens` is several times that number.
- */
-export function createPrefills(mostTokens: number): Prefills {
+/** `onRoom`: a long prompt may be claimed again, and some have been left waiting. */
+export function createPrefills(mostTokens: number, onRoom: () => void): Prefills {
   /** The long prompts that the engine has, with their tokens. */
-  const computing = new Map<PrefilledRun, number>()
-  const waiting = new Map<PrefilledRun, { readonly tokens: number; readonly leave: () => void }>()
+  const computing = new Map<object, number>()
   let computed = 0
+  /** The claim that may get a long prompt, or its run. */
+  let expected: object | null = null
+  let hasMissed = false
 
-  const mayBegin = () => computing.size === 0 || computed < mostTokens
-
-  function enter(run: PrefilledRun, tokens: number): void {
-    computing.set(run, tokens)
-    computed += tokens
-  }
+  const hasRoom = () => expected === null && (computing.size === 0 || computed < mostTokens)
 
   function follow(): void {
-    for (const [run, { tokens, leave }] of waiting) {
-      if (!mayBegin()) return
-      waiting.delete(run)
-      enter(run, tokens)
-      leave()
-    }
+    if (!hasMissed || !hasRoom()) return
+    hasMissed = false
+    onRoom()
   }
 
   return {
-    async begin(run, tokens) {
-      if (run.signal.aborted || tokens <= SHORT_TOKENS) return
-      if (waiting.size === 0 && mayBegin()) return enter(run, tokens)
-      const { promise, resolve: leave } = Promise.withResolvers<void>()
-      waiting.set(run, { tokens, leave })
-      const stop = () => {
-        waiting.delete(run)
-        leave()
-      }
-      run.signal.addEventListener('abort', stop)
-      await promise
-      run.signal.removeEventListener('abort', stop)
+    expect(claim) {
+      if (!hasRoom()) return false
+      expected = claim
+      return true
     },
-    end(run) {
-      const tokens = computing.get(run)
-      if (tokens === undefined) return
-      computing.delete(run)
-      computed -= tokens
+    claimed(claim, run) {
+      if (expected === claim) expected = run
+    },
+    begin(run, tokens) {
+      if (expected === run) expected = null
+      if (tokens > LONG_TOKENS && !run.signal.aborted) {
+        computing.set(run, tokens)
+        computed += tokens
+      }
+      follow()
+    },
+    end(claimOrRun) {
+      if (expected === claimOrRun) expected = null
+      computed -= computing.get(claimOrRun) ?? 0
+      computing.delete(claimOrRun)
+      follow()
+    },
+    missed() {
+      hasMissed = true
       follow()
     },
   }

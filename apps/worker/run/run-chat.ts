@@ -24,7 +24,7 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait until the engine may be called (`prefills.ts`, `trials.ts`) → replay →
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay →
  * generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
@@ -61,7 +61,7 @@ export function createRunChat(deps: {
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
-  prefills: Prefills
+  prefills: Pick<Prefills, 'begin' | 'end'>
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
@@ -113,12 +113,11 @@ export function createRunChat(deps: {
     const guided = constraint !== null
     const request = toRequest(run, job, { promptIds: concat(prompt.ids, earlier), constraint, fit })
     const { promptIds, cacheSalt } = request
-    // A request that the engine must not get is refused before it waits, and before its prompt is charged.
+    // A request that the engine must not get is refused before its prompt is charged.
     if (fit.maxTokens > 0) checkRequest(request, { maxContextLength: contextWindow, vocabularySize })
-    // An interrupted generation does not wait for other prompts, because its caller sees a pause.
-    if (earlier.length === 0 && run.firstPromptTokens === null) {
-      await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
-    }
+    // An interrupted generation is not counted: it did not wait, because its caller sees a pause.
+    const isNew = earlier.length === 0 && run.firstPromptTokens === null
+    prefills.begin(run, isNew ? promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)) : 0)
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })

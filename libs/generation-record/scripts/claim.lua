@@ -3,13 +3,11 @@
 --
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
---       6 by (boot id)   7 '<id> <epoch>' of the generation that was offered to the worker, or ''
---       8… gateways that are buried
+--       6 by (boot id)   7… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
---           the worker serves, ms since the generation began to wait in this epoch }
---         { 'nothing' }   also if the offered generation does not wait in that epoch, if the worker does not serve it, or if
---           an operator has paused the queue
---         { 'later' }   the offered generation may not be taken before other accounts' generations yet
+--           the worker may claim, ms since the generation began to wait in this epoch, how many sets of needs wait that the
+--           worker does not serve }
+--         { 'nothing', how many sets of needs wait that the worker does not serve }   also if an operator has paused the queue
 --         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
 -- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
@@ -17,53 +15,57 @@
 -- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
 -- delete tens of thousands of fields in one step.
 --
--- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. But if a set
--- begins with more than SKIPPED_AT_MOST reserved generations, the first of these is not passed over. A worker's first
--- generation is the generation that the worker gets without an offer.
+-- A claim takes
+-- 1. the first generation in the fair order whose home is this worker (`seats.lua`), even if others are before it;
+-- 2. else, of the first LOOKED_AT generations in the fair order, the first one that is free: that has no home, or has waited
+--    for its home long enough. If all of them wait for other workers, and more may follow, the claim takes the first one.
 --
--- An offered generation may be claimed out of the fair order, but not by far: while generations of other accounts wait,
--- its tag is at most OVERTAKEN times its own step (cost / weight) behind the tag of the worker's first generation. The
--- claim moves the virtual time no further than to the tag of the worker's first generation that still waits. The claim
--- of that generation would move the virtual time as far, so the place of no other generation changes. The claim by
--- offer must move the virtual time that far: if all generations were offered and the virtual time stood still, a new
--- account would begin far before the accounts that have used the engines meanwhile.
+-- Rule 1 overtakes the free generations that are before the taken one, but not by far. The first of these
+-- - is overtaken by at most MOST_PASSED claims, which its record counts (`passed`);
+-- - is overtaken only by a generation that has waited at least half as long. So at full load overtaking makes a wait at most
+--   twice as long as it would be in the fair order;
+-- - while generations of other accounts wait, is overtaken only by a generation whose tag is at most OVERTAKEN times that
+--   generation's own step (cost / weight) behind.
+-- A claim moves the virtual time to the lowest tag that waits. So overtaking changes the place of no other generation.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count the other waiting generations.
-local NONCE_MS, OVERTAKEN, SKIPPED_AT_MOST = '240000', 4, 16
-local worker, nonce, by, offered = ARGV[2], ARGV[3], ARGV[6], ARGV[7]
+local NONCE_MS, LOOKED_AT, OVERTAKEN, MOST_PASSED, LONGEST_HELD_MS = '240000', 16, 4, 16, 2000
+local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function read_record(id)
   local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce',
-    'arrival', 'seats')
+    'arrival', 'seats', 'home')
   return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
-    worker = values[6], nonce = values[7], arrival = values[8], seats = values[9] }
+    worker = values[6], nonce = values[7], arrival = values[8], seats = values[9], home = values[10] }
 end
 
 local function waited_ms(record)
   return math.max(0, now - math.floor(record.arrival / 1000))
 end
 
-local function claimed(id, record, more)
+local function claimed(id, record, more, unserved)
   return { 'claimed', id, tonumber(record.epoch), call('GET', prefix .. 'j:' .. id) or '', record.gateway,
-    tonumber(record.stream), record.deadline - now, more, waited_ms(record) }
+    tonumber(record.stream), record.deadline - now, more, waited_ms(record), unserved }
 end
 
 local nonce_key = prefix .. 'n:' .. nonce
 local known = call('GET', nonce_key)
 if known then
   local record = read_record(known)
-  if record.settled or record.worker ~= worker or record.nonce ~= nonce then return { 'nothing' } end
-  return claimed(known, record, 0)
+  if record.settled or record.worker ~= worker or record.nonce ~= nonce then return { 'nothing', 0 } end
+  return claimed(known, record, 0, 0)
 end
 
+-- BullMQ keeps the pause in the queue's hash `meta`.
+if call('HEXISTS', prefix .. 'generations:meta', 'paused') == 1 then return { 'nothing', 0 } end
 sweep(now)
 
 local features, window, is_buried = {}, tonumber(ARGV[5]), {}
 for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
-for index = 8, #ARGV do is_buried[ARGV[index]] = true end
+for index = 7, #ARGV do is_buried[ARGV[index]] = true end
 
 local function is_served(needs)
   for word in string.gmatch(needs, '%S+') do
@@ -82,42 +84,110 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
-local reserved = count_reserved(now)
+-- Without seats no generation has a home.
+local has_homes = call('EXISTS', seats_key) == 1
 
--- Returns the first member of a set that is not reserved, and its tag. If all members that are read are reserved, and more
--- may follow, the first one is returned.
-local function find_first_of(waiting_key)
-  if reserved == 0 then return unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES')) end
-  local passed = math.min(reserved, SKIPPED_AT_MOST)
-  local read = call('ZRANGE', waiting_key, '0', integer(passed), 'WITHSCORES')
-  if #read == 0 then return nil end
-  local ids = {}
-  for index = 1, #read, 2 do ids[#ids + 1] = read_id(read[index]) end
-  for index, is_one in ipairs(are_reserved(ids, now)) do
-    if not is_one then return read[2 * index - 1], read[2 * index] end
-  end
-  if #ids > passed then return read[1], read[2] end
+local function is_before(a, b)
+  return a.tag < b.tag or (a.tag == b.tag and a.member < b.member)
 end
 
--- Returns the worker's first generation: its member, its tag and its set.
-local function find_first()
-  local first, first_tag, first_key
+-- Returns the first generations that the worker serves, in the fair order.
+local function look()
+  local seen = {}
   for _, waiting_key in ipairs(served) do
-    local member, tag = find_first_of(waiting_key)
-    tag = tonumber(tag)
-    if member and (not first or tag < first_tag or (tag == first_tag and member < first)) then
-      first, first_tag, first_key = member, tag, waiting_key
+    local read = call('ZRANGE', waiting_key, '0', integer(LOOKED_AT - 1), 'WITHSCORES')
+    for index = 1, #read, 2 do
+      seen[#seen + 1] = { member = read[index], tag = tonumber(read[index + 1]), key = waiting_key }
     end
   end
-  return first, first_tag, first_key
+  if #served > 1 then
+    table.sort(seen, is_before)
+    for index = #seen, LOOKED_AT + 1, -1 do seen[index] = nil end
+  end
+  return seen
 end
 
--- Takes the first generation out of its set; returns its member and its tag.
-local function take_first()
-  if #served == 1 and reserved == 0 then return unpack(call('ZPOPMIN', served[1])) end
-  local first, first_tag, first_key = find_first()
-  if first then call('ZREM', first_key, first) end
-  return first, first_tag and exact(first_tag)
+-- Returns the first generation whose home is this worker. Those that do not wait any more are removed on the way.
+local function find_own()
+  local home_key = prefix .. 'home:' .. worker
+  local read = call('ZRANGE', home_key, '0', integer(LOOKED_AT - 1), 'WITHSCORES')
+  for index = 1, #read, 2 do
+    local member = read[index]
+    local _, needs = read_member(member)
+    local waiting_key = prefix .. 'waiting:' .. needs
+    if not call('ZSCORE', waiting_key, member) then
+      call('ZREM', home_key, member)
+    elseif is_served(needs) then
+      return { member = member, tag = tonumber(read[index + 1]), key = waiting_key }
+    end
+  end
+end
+
+-- Returns the worker that is the generation's home, or nil, whether the generation waits for it, and how many claims have
+-- overtaken it.
+local function read_home(member)
+  local state = call('HMGET', prefix .. 'g:' .. read_id(member), 'home', 'passed', 'epoch')
+  local held_until, home = string.match(state[1] or '', '^(%d+) (.+)$')
+  -- After a failover the clock may have gone back.
+  local held_ms = (held_until or 0) - now
+  -- A generation whose record has expired is not overtaken, so that the claim removes it.
+  local passed = state[3] and tonumber(state[2] or 0) or MOST_PASSED
+  return home, held_ms > 0 and held_ms <= LONGEST_HELD_MS, passed
+end
+
+local function has_waited_us(member)
+  return now * 1000 - string.match(member, '^%d+')
+end
+
+local function may_overtake(own, first)
+  if first.passed >= MOST_PASSED then return false end
+  if has_waited_us(own.member) < has_waited_us(first.member) / 2 then return false end
+  -- The sums have a field for each account with a waiting generation, and one for all.
+  if call('HLEN', sums_key) <= 2 then return true end
+  local _, _, cost, weight = read_member(own.member)
+  return own.tag <= first.tag + OVERTAKEN * cost / weight
+end
+
+-- Returns the first free generation of those that were seen, or nil, and the number of those that wait for other workers. Of
+-- many, those after the free one are not counted. If the worker has generations of its own (`own`), these do not count as free.
+local function find_free(seen, own)
+  local free, held = nil, 0
+  for _, each in ipairs(seen) do
+    local home, is_held, passed = read_home(each.member)
+    if is_held and home ~= worker then
+      held = held + 1
+    elseif not free and (home ~= worker or not own) then
+      free, each.passed = each, passed
+      if #seen == LOOKED_AT then break end
+    end
+  end
+  if not free and held == LOOKED_AT then return seen[1], held - 1 end
+  return free, held
+end
+
+-- Takes a generation out of its set. Returns its member, the tag to which the virtual time moves, and how many of the other
+-- generations wait for other workers.
+local function take()
+  if #served == 1 and not has_homes then
+    local popped = call('ZPOPMIN', served[1])
+    return popped[1], popped[2], 0
+  end
+  local seen = look()
+  if #seen == 0 then return nil end
+  local chosen, held = seen[1], 0
+  if has_homes then
+    local own = find_own()
+    chosen, held = find_free(seen, own)
+    if own and (not chosen or not chosen.passed or is_before(own, chosen)) then
+      chosen = own
+    elseif own and may_overtake(own, chosen) then
+      call('HINCRBY', prefix .. 'g:' .. read_id(chosen.member), 'passed', '1')
+      chosen = own
+    end
+    if not chosen then return nil end
+  end
+  call('ZREM', chosen.key, chosen.member)
+  return chosen.member, exact(seen[1].tag), held
 end
 
 local function count_served()
@@ -126,16 +196,11 @@ local function count_served()
   return count
 end
 
--- Returns how many of `more` waiting generations the worker may claim without an offer. With several needs, `reserved`
--- also counts generations that the worker does not serve, so the number may be too small while they are reserved.
-local function count_claimable(more)
-  return math.max(0, more - reserved)
-end
-
-local function hand_out(id, record)
+local function hand_out(id, record, member)
+  local home = string.match(record.home or '', ' (.+)$')
+  if home then call('ZREM', prefix .. 'home:' .. home, member) end
   call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
   call('SET', nonce_key, id, 'PX', NONCE_MS)
-  if reserved > 0 then reserved = reserved - call('ZREM', reserved_key, id) end
   take_seats(record.seats, worker, now)
 end
 
@@ -143,37 +208,9 @@ local function advance_virtual(tag)
   if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
 end
 
--- A worker without an offer gets no job of a paused queue. It notices the pause itself a second later at most. BullMQ keeps
--- the pause in the queue's hash `meta`.
-local function is_paused()
-  return call('HEXISTS', prefix .. 'generations:meta', 'paused') == 1
-end
-
-local function claim_offered()
-  if is_paused() then return { 'nothing' } end
-  local id, epoch = string.match(offered, '^(%S+) (%d+)$')
-  local record = read_record(id)
-  if record.epoch ~= epoch or record.settled or record.worker or is_buried[record.gateway] then return { 'nothing' } end
-  local member, needs, cost, bytes, account = recorded_member(id)
-  local tag = tonumber(call('ZSCORE', prefix .. 'waiting:' .. needs, member))
-  if not tag or not is_served(needs) then return { 'nothing' } end
-  local _, _, _, weight = read_member(member)
-  local first, first_tag = find_first()
-  -- The sums have a field for each account with a waiting generation, and one for all.
-  local is_alone = call('HLEN', sums_key) <= 2
-  if first and not is_alone and tag > first_tag + OVERTAKEN * cost / weight then return { 'later' } end
-  leave_waiting(member, needs, cost, bytes, account)
-  hand_out(id, record)
-  if first == member then _, first_tag = find_first() end
-  advance_virtual(exact(math.min(tag, first_tag or tag)))
-  return claimed(id, record, count_claimable(count_served()))
-end
-
-if offered ~= '' then return claim_offered() end
-
 for _ = 1, SWEPT_AT_MOST do
-  local member, tag = take_first()
-  if not member then return { 'nothing' } end
+  local member, tag, held = take()
+  if not member then return { 'nothing', #all_needs - #served } end
   local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
@@ -189,9 +226,9 @@ for _ = 1, SWEPT_AT_MOST do
     note_left(was_last, member, needs, cost, bytes, account)
   end
   if runs then
-    hand_out(id, record)
+    hand_out(id, record, member)
     advance_virtual(tag)
-    return claimed(id, record, count_claimable(more))
+    return claimed(id, record, math.max(0, more - held), #all_needs - #served)
   end
   if waits then
     local timing = record.epoch == '1' and integer(waited_ms(record)) or ''

@@ -7,9 +7,9 @@
 --       13 ms until the deadline   14 ms from the deadline to the record's expiry   15 ids   16 job   17 bytes
 --       18 gateway   19 stream   20 where the request is: 'inline' in the job, or 'apart'   21 the request apart, or ''
 --       22 seats of the worker that claims the generation, or ''   23 seats by which to find a worker, or ''
---       24 'reserve' if the first lift reserves the generation even if it finds no seat, else ''
--- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the worker of the first
---           seat that was found, or '', 1 if this call has reserved the generation, else 0 }
+--       24 home of the generation if the first lift finds no seat, or ''   25 for how many ms only its home may claim it
+-- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the home that this call
+--           has given to the generation, or '' }
 --         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
 --         { 'request' }: call again with ARGV[21]
 --
@@ -57,8 +57,7 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
-  call('ZREM', reserved_key, id)
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '', 0 }
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '' }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -90,7 +89,7 @@ if is_first then call('ZADD', finish_key, exact(start + cost / weight), account)
 if recorded > 0 then
   -- The generation may still wait in an earlier epoch.
   leave_waiting(recorded_member(id))
-  call('HDEL', record_key, 'worker', 'nonce')
+  call('HDEL', record_key, 'worker', 'nonce', 'home', 'passed')
   call('DEL', ids_key)
 end
 
@@ -100,11 +99,13 @@ local arrival = string.format('%s%06d', time[1], time[2])
 call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
   'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', ARGV[18], 'stream', ARGV[19],
   'deadline', integer(deadline))
--- Only the caller of a first lift offers the generation.
+-- A later epoch is at the front of the queue, and any worker may take it at once.
 local seat = is_first and find_seat(seats_to_find, now) or ''
 if taken_seats ~= '' then
   call('HSET', record_key, 'seats', is_first and seat == '' and YOUNG .. ' ' .. taken_seats or taken_seats)
 end
+local home = seat ~= '' and seat or is_first and ARGV[24] or ''
+if home ~= '' then call('HSET', record_key, 'home', integer(now + ARGV[25]) .. ' ' .. home) end
 call('PEXPIREAT', record_key, expire_at)
 call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
 if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
@@ -118,8 +119,11 @@ local member = to_member(id, needs, arrival, cost, weight, bytes, account)
 call('SADD', needs_key, needs)
 call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
+if home ~= '' then
+  local home_key = prefix .. 'home:' .. home
+  call('ZADD', home_key, exact(tag), member)
+  call('PEXPIRE', home_key, SEAT_MS)
+end
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
-local reserves = is_first and (seat ~= '' or ARGV[24] == 'reserve')
-if reserves then reserve(id, now) end
-return { 'waiting', exact(tag), ahead, cost_ahead, seat, reserves and 1 or 0 }
+return { 'waiting', exact(tag), ahead, cost_ahead, home }

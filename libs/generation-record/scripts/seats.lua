@@ -5,7 +5,6 @@
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'
 --   seat-ages  zset   seat → Redis ms of its last claim, or YOUNG_MS before it
---   reserved   zset   id → Redis ms until which only an offer may claim the generation
 -- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
 -- FORGOTTEN_SEATS, the oldest first. The seats of a generation whose lift found no seat have an age that is YOUNG_MS higher:
 -- most requests are not continued, and their seats must not push out the seats of conversations. Both keys expire when
@@ -13,12 +12,11 @@
 --
 -- A record stores the names of its seats, after the word YOUNG if its lift found no seat.
 --
--- A generation that will be offered is reserved for RESERVED_MS, because its gateway sends the offer in that time.
--- Without this, each worker that claims the fairest generation could take it first. If the worker of its seat is full,
--- the gateway lengthens the reservation to the time of the offer (`reserveLonger`).
-local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS, RESERVED_MS = 600000, 50000, 8, 250
+-- The home of a waiting generation is the worker that it waits for, mostly the worker of its seat. The record stores it as
+-- '<Redis ms> <worker>'. Until that time only its home claims the generation (`claim.lua`).
+local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS = 600000, 50000, 8
 local YOUNG, YOUNG_MS = '-', 480000
-local seats_key, seat_ages_key, reserved_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'reserved'
+local seats_key, seat_ages_key = prefix .. 'seats', prefix .. 'seat-ages'
 
 local function to_list(words)
   local list = {}
@@ -36,25 +34,6 @@ local function find_seat(names, now)
     end
   end
   return ''
-end
-
-local function reserve(id, now)
-  call('ZREMRANGEBYSCORE', reserved_key, '-inf', integer(now))
-  call('ZADD', reserved_key, integer(now + RESERVED_MS), id)
-  call('PEXPIRE', reserved_key, SEAT_MS)
-end
-
--- Returns for each id whether the generation is reserved.
-local function are_reserved(ids, now)
-  local are = {}
-  for index, until_ms in ipairs(call('ZMSCORE', reserved_key, unpack(ids))) do
-    are[index] = tonumber(until_ms or 0) > now
-  end
-  return are
-end
-
-local function count_reserved(now)
-  return call('ZCOUNT', reserved_key, '(' .. integer(now), '+inf')
 end
 
 local function forget_seats(now)

@@ -4,16 +4,16 @@
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, weight, fixed, bytes, account (as it waits
 --                             or has waited), gateway, stream, deadline (Redis ms); worker and nonce once claimed;
---                             settled and usage at the end; seats (`seats.lua`)
+--                             settled and usage at the end; seats and home (`seats.lua`); passed (`claim.lua`)
 --   j: p: i:<id>      string  job, large request, ids
 --   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
 --   needs             set     all needs with which a generation waits
 --   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
+--   home:<worker>     zset    member → tag of the generations whose home is this worker; also some that do not wait any more
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
 --                             all
---   virtual           string  the tag up to which the model has served: the highest tag that was claimed, without the claims
---                             by offer that were ahead of a waiting generation (`claim.lua`)
+--   virtual           string  the tag up to which the model has served: the highest tag that was the lowest at a claim
 --   finish            zset    account → the tag at which the account has used its share
 --   orphans           list    what a worker ended for a dead gateway: `name=value` lines, for billing (`observe.lua`)
 -- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be

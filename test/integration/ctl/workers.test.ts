@@ -101,7 +101,7 @@ async function startWorker(
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
-    onOffer: ignore,
+    onLook: ignore,
     onCount: ignore,
     onDrain() {
       draining = heeds

@@ -59,7 +59,7 @@ beforeAll(async () => {
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
-    onOffer: ignore,
+    onLook: ignore,
     onCount: (named) => void countTokens(named),
     onDrain: ignore,
     onCordon: ignore,

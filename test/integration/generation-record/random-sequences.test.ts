@@ -163,7 +163,7 @@ async function runSequence(seed: number, seen: Map<string, number>) {
 }
 
 function withoutJob(claim: Claim): ModelClaim {
-  if (claim.status === 'nothing') return claim
+  if (claim.status === 'nothing') return { status: 'nothing' }
   if (claim.status !== 'claimed') throw new Error(`a whole job is ${claim.status}`)
   const { id, epoch, ids, waiting } = claim
   return { status: 'claimed', id, epoch, ids: [...ids], waiting }

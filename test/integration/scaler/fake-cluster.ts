@@ -171,7 +171,7 @@ async function startFakeWorker(
     onAcknowledge() {},
     onVectorsTaken() {},
     onHold() {},
-    onOffer() {},
+    onLook() {},
     onCount() {},
     onDrain() {},
     onCordon(term, forMs) {

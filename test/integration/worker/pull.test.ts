@@ -40,16 +40,14 @@ async function setUp() {
     redis.disconnect()
   })
 
-  function startWorker(capacity: number): TestWorker {
-    const worker = randomUUID()
+  function startWorker(capacity: number, worker: string = randomUUID()): TestWorker {
     const slots = createSlots(capacity)
     const running: TestWorker['running'] = []
     const state = { most: 0 }
     const pull = createPull({
-      async takeNext(offer) {
+      async takeNext() {
         state.most = Math.max(state.most, slots.running())
-        const claim = await record.claim(model, generationClaim({ worker, ...(offer !== null && { offer }) }))
-        if (claim.status === 'later') return 'later'
+        const claim = await record.claim(model, generationClaim({ worker }))
         if (claim.status !== 'claimed') return null
         claimedIds.push(claim.id)
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -60,7 +58,6 @@ async function setUp() {
       mayPull: () => true,
       jobs: createJobPull({ redis, model, log }),
       onPause: () => {},
-      nowMs: () => performance.now(),
       log,
     })
     const opened = { pull, slots, running, state }
@@ -68,24 +65,12 @@ async function setUp() {
     return opened
   }
 
-  /** Lifts a turn whose seat exists, and adds its delayed job. Returns the worker of the seat, the offer and the job. */
-  async function liftWarm(forMs: number) {
+  /** Lifts a turn that waits for this worker. It has no job. */
+  async function liftHomed(home: string, heldMs: number) {
     const job = generationJob({ model })
-    const lifting = await generationLift(job, { seats: { ...NO_SEATS, taken: ['seat'], sought: ['seat'] } })
-    const [lifted] = await Promise.all([
-      record.lift(lifting),
-      jobs.addDelayed(queuedJob(model, job.id), forMs),
-    ])
-    return { lifted, offer: { model, id: job.id, epoch: 1, tag: 1, forMs }, job: queuedJob(model, job.id) }
-  }
-
-  /** Lets a worker claim the turn before, so that its seat exists. */
-  async function seat(worker: string) {
-    const lifting = await generationLift(generationJob({ model }), {
-      seats: { ...NO_SEATS, taken: ['seat'] },
-    })
-    await record.lift(lifting)
-    expect(await record.claim(model, generationClaim({ worker }))).toMatchObject({ status: 'claimed' })
+    const seats = { ...NO_SEATS, taken: ['seat'], otherwise: home, heldMs }
+    expect(await record.lift(await generationLift(job, { seats }))).toMatchObject({ home })
+    return queuedJob(model, job.id)
   }
 
   async function lift() {
@@ -101,9 +86,8 @@ async function setUp() {
     await bull.getActiveCount(),
     (await countWaiting(model)).count,
   ]
-  const delayedCount = async () => await bull.getDelayedCount()
 
-  return { startWorker, lift, liftWarm, seat, jobs, claimedIds, counts, delayedCount }
+  return { startWorker, lift, liftHomed, jobs, claimedIds, counts }
 }
 
 test('a burst on two workers with one free slot each: each slot is given once, and each generation runs once', async () => {
@@ -133,26 +117,23 @@ test('a burst fills all free slots of all workers, and not one more', async () =
   await expect.poll(counts).toEqual([16, 0, 16])
 })
 
-test('an offered turn is claimed by its worker, which removes the delayed job', async () => {
-  const { startWorker, liftWarm, seat, claimedIds, counts, delayedCount } = await setUp()
-  await seat('warm')
-  const { lifted, offer } = await liftWarm(600_000)
-  expect(lifted).toMatchObject({ status: 'waiting', seat: 'warm' })
-  expect(await delayedCount()).toBe(1)
-  const { pull } = startWorker(1)
-  pull.offer(offer)
-  await expect.poll(() => claimedIds).toEqual([offer.id])
-  await expect.poll(delayedCount).toBe(0)
+test('a turn is claimed by its home, which is asked to look, without a job', async () => {
+  const { startWorker, liftHomed, claimedIds, counts } = await setUp()
+  const { pull } = startWorker(1, 'home')
+  const { data } = await liftHomed('home', 2_000)
+  pull.look()
+  await expect.poll(() => claimedIds).toEqual([data.generation])
   expect(await counts()).toEqual([0, 0, 0])
 })
 
-test('an offered turn that nobody claims goes to a worker that waits for jobs, once its job is due', async () => {
-  const { startWorker, liftWarm, seat, jobs, claimedIds, counts } = await setUp()
-  await seat('gone')
-  const { job } = await liftWarm(600_000)
+test('a turn whose home does not claim it goes to a worker that waits for jobs', async () => {
+  const { startWorker, liftHomed, lift, jobs, claimedIds, counts } = await setUp()
+  await lift()
+  startWorker(1).running.shift()?.()
+  await expect.poll(() => claimedIds).toHaveLength(1)
+  const job = await liftHomed('gone', 1)
   startWorker(1)
-  await jobs.makeDue(job)
-  await expect.poll(() => claimedIds).toEqual([job.data.generation])
+  await jobs.add(job)
+  await expect.poll(() => claimedIds).toContain(job.data.generation)
   await expect.poll(counts).toEqual([0, 0, 0])
-  await expect(jobs.makeDue(job)).rejects.toThrow('is not in the delayed state')
 })

@@ -89,7 +89,7 @@ export type Given = {
   tools?: boolean
   prefixTenant?: string
   sentPrefixes?: SentPrefixes
-  prefills?: Prefills
+  prefills?: Pick<Prefills, 'begin' | 'end'>
   /** If true, the output ends after the first call. */
   singleCall?: boolean
 }
@@ -178,7 +178,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       vocabularySize: 2 ** 31,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
-      prefills: given.prefills ?? createPrefills(32_768),
+      prefills: given.prefills ?? createPrefills(32_768, () => undefined),
       trials,
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },
@@ -202,8 +202,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     }),
     endRun: createEndRun({ watch, onHandBack: (reason) => handedBack.push(reason), log }),
   })
-  const taken = await processGeneration(null)
-  if (taken === 'later') throw new Error('there was no offer')
+  const taken = await processGeneration()
   await taken?.ended
   return {
     taken,

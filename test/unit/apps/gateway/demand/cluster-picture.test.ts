@@ -35,7 +35,7 @@ function worker(id: string, ...all: Fields[]) {
   const { engines, ...rest } = heartbeat('harmony')
   const [engine] = engines
   if (engine === undefined) throw new Error('the heartbeat has no engine')
-  const ready = { ...engine, ready: true, slots: 8, meanGenerationMs: 500, takesOffers: true }
+  const ready = { ...engine, ready: true, slots: 8, meanGenerationMs: 500, looks: true }
   return { ...rest, id, engines: all.map((fields) => ({ ...ready, ...fields })) }
 }
 
@@ -179,7 +179,7 @@ test('no worker is the calmest while each runs three quarters of its slots, by h
 
 test('a worker of an earlier release is ready, but gets no offers', () => {
   const picture = createClusterPicture(() => 0)
-  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 1, takesOffers: false }))
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 1, looks: false }))
   expect([picture.takesOffers('m'), picture.findCalmest('m'), picture.findWorker('m', 'one')]).toEqual([
     false,
     null,

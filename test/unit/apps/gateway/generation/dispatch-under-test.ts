@@ -4,7 +4,7 @@ import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
-import { WarmOffer } from '#apps/gateway/generation/warm-offer.ts'
+import { HomeWait } from '#apps/gateway/generation/home-wait.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
@@ -32,14 +32,12 @@ export function setUp(
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
     seats?: Seats
-    /** How long a generation waits for a worker that may get an offer; null if no worker may. */
-    offerWaitMs?: number | null
-    /** The worker that gets the offer, if it is not the worker of the seat. */
-    offerTo?: string
-    /** If true, a worker has removed the delayed job. */
-    jobRemoved?: boolean
-    /** If true, an offer reaches no worker. */
-    offersUnheard?: boolean
+    /** If false, the home of the generation is not ready, or has too much to do. */
+    accepted?: boolean
+    /** The worker that has claimed the generation according to its record. */
+    claimant?: string
+    /** If true, a look reaches no worker. */
+    looksUnheard?: boolean
     pace?: Pace
     startWait?: StartWait
   } = {},
@@ -88,13 +86,6 @@ export function setUp(
         log.push(`add ${short(id)}`)
         if (options.jobsFail === true) throw new Error('the queue Redis is away')
       },
-      async addDelayed({ id }, delayMs) {
-        log.push(`add ${short(id)} after ${delayMs} ms`)
-      },
-      async makeDue({ id }) {
-        log.push(`due ${short(id)}`)
-        if (options.jobRemoved === true) throw new Error('the job is gone')
-      },
       async addIfNoneWaits({ id }) {
         if (options.jobsWait === true) return false
         log.push(`add ${short(id)}`)
@@ -105,6 +96,7 @@ export function setUp(
       },
     },
     picture: {
+      knowsLong: () => true,
       find: () =>
         options.served === false
           ? null
@@ -127,16 +119,16 @@ export function setUp(
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
     watchWorker: (worker) => log.push(`watch ${worker}`),
     unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
-    openOffer: (job, seating) =>
-      new WarmOffer(
+    openHomeWait: (job, seating) =>
+      new HomeWait(
         {
-          async sendOffer(worker, { epoch, tag, forMs }) {
-            log.push(`offer ${epoch} at ${tag} to ${worker} for ${forMs} ms`)
-            return options.offersUnheard !== true
+          async sendLook(worker) {
+            log.push(`look ${worker}`)
+            return options.looksUnheard !== true
           },
           record: {
-            reserveLonger: async (_model, _id, forMs) => void log.push(`reserve for ${forMs} ms`),
-            unreserve: async () => void log.push('unreserve'),
+            leaveHome: async () => void log.push('leave home'),
+            claimant: async () => options.claimant ?? null,
           },
           onEnd: (end) => log.push(end),
         },
@@ -161,10 +153,7 @@ export function setUp(
     },
     seating: {
       seats: options.seats ?? NO_SEATS,
-      choose(seat) {
-        const { offerTo = seat, offerWaitMs: waitMs = null } = options
-        return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
-      },
+      accept: () => options.accepted !== false,
     },
     inbox,
     signal: leaving.signal,

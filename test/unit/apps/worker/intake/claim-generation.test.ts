@@ -27,7 +27,7 @@ function setUp(answers: (Claim | Error)[], clock: () => number = Date.now) {
 
 test('a claim whose answer was lost is repeated under its nonce, which is known as open until then', async () => {
   const { claims, asked, known } = setUp([new Error('Command timed out'), NOTHING])
-  expect(await claims.claim('demo-chat', SERVES, null)).toEqual(NOTHING)
+  expect(await claims.claim('demo-chat', SERVES)).toEqual(NOTHING)
   const [first, second] = asked
   expect(first).toMatchObject({ worker: 'worker-1', serves: SERVES, buried: ['gateway-9'] })
   expect(second?.nonce).toBe(first?.nonce)
@@ -36,14 +36,14 @@ test('a claim whose answer was lost is repeated under its nonce, which is known 
 
 test('every claim has a nonce of its own', async () => {
   const { claims, asked } = setUp([NOTHING, NOTHING])
-  await claims.claim('demo-chat', SERVES, null)
-  await claims.claim('demo-chat', SERVES, null)
+  await claims.claim('demo-chat', SERVES)
+  await claims.claim('demo-chat', SERVES)
   expect(new Set(asked.map(({ nonce }) => nonce)).size).toBe(2)
 })
 
 test('a claim that is never answered is given up after 30 s, and denied from then on', async () => {
   let now = 0
   const { claims, asked } = setUp([new Error('Connection is closed.')], () => (now += 40_000))
-  await expect(claims.claim('demo-chat', SERVES, null)).rejects.toThrow('Connection is closed.')
+  await expect(claims.claim('demo-chat', SERVES)).rejects.toThrow('Connection is closed.')
   expect(claims.isClaiming(asked[0]?.nonce ?? '')).toBe(false)
 })

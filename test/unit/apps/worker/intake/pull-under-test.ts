@@ -17,28 +17,17 @@ export function setUp(capacity: number) {
     queuePaused: false,
     pauses: 0,
     closed: false,
-    /** The generations that the record does not give to an offer now. */
-    later: new Set<string>(),
     answers: Promise.resolve(),
-    /** Called by each claim without an offer, which gets nothing if the result is false. */
-    onFair: () => true,
   }
   const ends: (() => void)[] = []
-  const offered: string[] = []
-  /** The ids of the jobs that were removed. */
-  const removed: string[] = []
   const wakes: ((turn: Turn) => void)[] = []
   const slots = createSlots(capacity)
   const turn: Turn = { done: () => void (state.done += 1), pass: async () => void (state.passed += 1) }
   const pull = createPull({
-    async takeNext(offer) {
+    async takeNext() {
       state.claims += 1
       await state.answers
-      if (offer !== null) {
-        offered.push(offer.id)
-        if (state.later.has(offer.id)) return 'later'
-      }
-      if (state.waiting === 0 || (offer === null && !state.onFair())) return null
+      if (state.waiting === 0) return null
       state.waiting -= 1
       const { promise, resolve } = Promise.withResolvers<void>()
       ends.push(resolve)
@@ -56,12 +45,10 @@ export function setUp(capacity: number) {
         state.taken += 1
         return turn
       },
-      remove: async (id) => void removed.push(id),
       isPaused: async () => state.queuePaused,
       close: async () => void (state.closed = true),
     },
     onPause: () => void (state.pauses += 1),
-    nowMs: () => Date.now(),
     log: pino({ level: 'silent' }),
   })
   const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms))
@@ -73,5 +60,5 @@ export function setUp(capacity: number) {
     await pass(0)
     return wake !== undefined
   }
-  return { pull, state, slots, ends, offered, removed, job, pass }
+  return { pull, state, slots, ends, job, pass }
 }
