@@ -91,8 +91,8 @@ type AppDeps = {
   /** Asks billing for the data of a caller's own key or account, and for the changes that management keys make. */
   readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
-  /** Returns whether turns of this model are offered to workers. */
-  readonly takesOffers: (model: string) => boolean
+  /** Returns whether conversations of this model have seats. */
+  readonly hasSeats: (model: string) => boolean
   /** The secrets of encrypted reasoning, the newest first. */
   readonly reasoningSecrets: readonly string[]
   /** Returns a UUIDv7. */
@@ -222,7 +222,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
-    takesOffers: deps.takesOffers,
+    hasSeats: deps.hasSeats,
     small: limits,
     catalogOf: calledCatalogOf,
     callerOf,

@@ -35,7 +35,7 @@ import { createObserve } from './generation/observe.ts'
 import { createOpenRuns } from './generation/request-runs.ts'
 import { createOpenStream } from './generation/open-stream.ts'
 import { createRecoveryNotes } from './generation/note-recoveries.ts'
-import { openWarmOffers } from './generation/open-warm-offers.ts'
+import { openAffinity } from './generation/affinity.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
@@ -148,8 +148,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const offering = { redis: queueRedis, picture, record, control, metrics, log }
-  const warmOffers = openWarmOffers(config.PREFIX_AFFINITY, offering)
+  const affinity = openAffinity(config.PREFIX_AFFINITY, { redis: queueRedis, picture, log })
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
@@ -235,7 +234,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         modelStates,
         demand,
         pace: createPace(),
-        openHomeWait: warmOffers.openHomeWait,
+        sendLook: control.look,
+        onHomeWaitEnd: metrics.noteHomeWait,
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
         nowMs,
         bounds: { accountBytes: config.QUEUED_BYTES / 4, modelBytes: config.QUEUED_BYTES },
@@ -256,7 +256,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
-      openSeating: warmOffers.openSeating,
+      openSeating: affinity.open,
       ...holds,
       gateway,
       nowMs,
@@ -293,7 +293,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     catalog,
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
-    takesOffers: warmOffers.takesOffers,
+    hasSeats: affinity.hasSeats,
     reasoningSecrets: config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)],
     newId: () => randomUUIDv7(),
     nowMs,

@@ -115,8 +115,6 @@ export function serveEngine(deps: {
   const live = new ShortLivedSet<RunningGeneration>()
   const runs = createRunTotals(() => live)
   let stopping = false
-  /** The claims that might get a long prompt, by their answers. */
-  const prefillClaims = new WeakMap<object, object>()
 
   const watch = createEngineWatch({
     healthCheck: engine.healthCheck,
@@ -217,15 +215,16 @@ export function serveEngine(deps: {
 
   /** At most one claim at a time may get a long prompt. */
   async function claim(): Promise<Claim> {
-    const own = {}
+    let own: object = {}
     const mayBeLong = kind === 'chat' && prefills.expect(own)
     try {
       const answer = await services.claim(model.name, mayBeLong ? servesLong : serves)
-      if (answer.status === 'claimed' && mayBeLong) prefillClaims.set(answer, own)
-      if ('leavesUnserved' in answer && !mayBeLong) prefills.missed()
+      prefills.pass(own, answer)
+      own = answer
+      if (!mayBeLong && 'leavesUnserved' in answer) prefills.missed()
       return answer
     } finally {
-      // Before this, `open` has named the run, if there is one.
+      // By then `open` has passed the answer's place on to the run, if there is one.
       setImmediate(() => prefills.end(own))
     }
   }
@@ -246,8 +245,7 @@ export function serveEngine(deps: {
       span.end()
     }
     const run = running.open(claim, onClose, span)
-    const own = prefillClaims.get(claim)
-    if (own !== undefined) prefills.claimed(own, run)
+    prefills.pass(claim, run)
     const liveNumber = live.add(run)
     return run
   }
@@ -288,7 +286,6 @@ export function serveEngine(deps: {
       meanGenerationMs: runs.meanMs(),
       slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
-      looks: true,
       callFormat: model.chat.callFormat,
     }),
     isHealthy: watch.ready,

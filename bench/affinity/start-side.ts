@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { startCluster, type EnginePlan, type TestCluster } from '#test/support/cluster.ts'
 import { scratchFolder } from '#test/support/run-folder.ts'
-import { HOME_WAIT_ENDS } from '#apps/gateway/generation/home-wait.ts'
+import { HOME_WAIT_ENDS } from '#apps/gateway/generation/own-job.ts'
 
 /**
  * The way in which turns come to workers:
@@ -66,7 +66,8 @@ export async function readOffers({ cluster }: Side): Promise<Readonly<Record<str
   const [gateway] = cluster.gateways
   if (gateway === undefined) throw new Error('the cluster has no gateway')
   const counts = HOME_WAIT_ENDS.map(
-    async (end) => [end, await cluster.metric(gateway, 'millrace_gateway_home_waits_total', { end })] as const,
+    async (end) =>
+      [end, await cluster.metric(gateway, 'millrace_gateway_home_waits_total', { end })] as const,
   )
   return Object.fromEntries(await Promise.all(counts))
 }

@@ -14,14 +14,12 @@ export const EngineState = z.object({
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
   /**
-   * The number of tokens, of prompts and outputs together, that one slot processes in a second. It is null until a
-   * generation has ended, and null if the worker runs an earlier release, which does not send the field.
+   * The number of tokens, of prompts and outputs together, that one slot processes in a second; null until a generation
+   * has ended.
    */
-  slotTokensPerS: z.number().nullable().default(null),
+  slotTokensPerS: z.number().nullable(),
   /** The engine's context window in tokens. */
   contextWindow: z.int(),
-  /** True if the worker claims when it is asked to look; absent if the worker runs an earlier release. */
-  looks: z.boolean().optional(),
   /** The name of the format in which the model writes tool calls. */
   callFormat: z.string().optional(),
 })

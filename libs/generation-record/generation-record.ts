@@ -70,12 +70,15 @@ export type Lifting = {
   readonly seats: Seats
 }
 
+/** The worker that a generation waits for. `hasSeat`: a seat of the conversation names this worker. */
+export type Home = { readonly worker: string; readonly hasSeat: boolean }
+
 export type Lift =
   /**
    * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
    * - `ahead`: how many other generations wait at that tag or before it.
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
-   * - `home`: the worker that the generation waits for, if this call has given it one. For a moment, only this worker may
+   * - `home`: the worker that the generation waits for, if this call has given it one. For `heldMs`, only this worker may
    *   claim the generation.
    */
   | {
@@ -83,7 +86,7 @@ export type Lift =
       readonly tag: number
       readonly ahead: number
       readonly costAhead: number | null
-      readonly home?: string
+      readonly home: Home | null
     }
   /**
    * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
@@ -231,12 +234,11 @@ export function createGenerationRecord(options: {
       const isFirst = tag === null && lifting.epoch === 1
       const script = isFirst ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
-      const args = toLiftArguments(lifting, graceMs)
-      const { taken, sought, otherwise, heldMs } = lifting.seats
-      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', otherwise ?? '', String(Math.round(heldMs))]
-      const lift = readLift(await run(script, keys, [...args, '', ...seats]))
+      const send = async (request: Buffer | '') =>
+        readLift(await run(script, keys, toLiftArguments(lifting, { graceMs, request })))
+      const lift = await send('')
       if (lift !== 'request') return lift
-      const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
+      const again = await send(job.requestBytes)
       if (again === 'request') throw new Error('the record asked for a request that it was sent')
       return again
     },
@@ -349,8 +351,13 @@ const toLeft = (unserved: number) => (unserved > 0 ? { leavesUnserved: true as c
 
 const EMPTY = Buffer.alloc(0)
 
-function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[] {
+/** Returns the arguments in the order of `scripts/lift.lua`. */
+function toLiftArguments(
+  lifting: Lifting,
+  { graceMs, request }: { graceMs: number; request: Buffer | '' },
+): (string | Buffer)[] {
   const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
+  const { taken, sought, otherwise, heldMs } = lifting.seats
   return [
     modelPrefix(job.model),
     job.id,
@@ -377,6 +384,11 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     job.gateway,
     String(job.stream),
     job.requestBytes.length === 0 ? 'inline' : 'apart',
+    request,
+    taken.join(' '),
+    sought.join(' '),
+    otherwise ?? '',
+    String(Math.round(heldMs)),
   ]
 }
 
@@ -385,8 +397,8 @@ function readLift(answer: unknown): Lift | 'request' {
   switch (status) {
     case 'waiting': {
       const costAhead = integer(2) < 0 ? null : integer(2)
-      const home = text(3) === '' ? {} : { home: text(3) }
-      return { status, tag: number(0), ahead: integer(1), costAhead, ...home }
+      const home = text(3) === '' ? null : { worker: text(3), hasSeat: integer(4) === 1 }
+      return { status, tag: number(0), ahead: integer(1), costAhead, home }
     }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }

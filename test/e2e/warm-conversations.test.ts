@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { HomeWaitEnd } from '#apps/gateway/generation/home-wait.ts'
+import type { HomeWaitEnd } from '#apps/gateway/generation/own-job.ts'
 import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
 import { sumMetric, type TestAccount } from '../support/cluster.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
@@ -41,22 +41,22 @@ async function send(messages: readonly Message[], fields: object = {}, headers: 
   return { answer: choice.message, cachedTokens: body.usage.prompt_tokens_details.cached_tokens }
 }
 
-/** Returns how many offers ended in this way. No other test has two workers of one model in a gateway. */
-async function readOffers(end: HomeWaitEnd): Promise<number> {
+/** Returns how many waits for a home ended in this way. No other test has two workers of one model in a gateway. */
+async function readEnds(end: HomeWaitEnd): Promise<number> {
   const texts = await Promise.all(
     cluster.gateways.map(async ({ opsUrl }) => await (await fetch(`${opsUrl}/metrics`)).text()),
   )
   return texts.reduce((sum, text) => sum + sumMetric(text, 'millrace_gateway_home_waits_total', { end }), 0)
 }
 
-/** Returns a function that sends a request with its number, and returns how many offers have ended in this way so far. */
-async function offersOf(end: HomeWaitEnd, request: (number: number) => Promise<unknown>) {
-  const before = await readOffers(end)
+/** Returns a function that sends a request with its number, and returns how many waits for a home have ended in this way so far. */
+async function endsOf(end: HomeWaitEnd, request: (number: number) => Promise<unknown>) {
+  const before = await readEnds(end)
   let number = 0
   return async () => {
     number += 1
     await request(number)
-    return (await readOffers(end)) - before
+    return (await readEnds(end)) - before
   }
 }
 
@@ -65,7 +65,7 @@ const LONG = 'the mill and the river and the wheel and the stone '.repeat(10)
 test('a later turn goes to the worker that had the turn before, which has cached it', async () => {
   const messages: Message[] = [{ role: 'user', content: LONG }]
   const cached: number[] = []
-  const attempt = await offersOf('home', async (number) => {
+  const attempt = await endsOf('warm', async (number) => {
     const { answer, cachedTokens } = await send(messages)
     cached.push(cachedTokens)
     messages.push(answer, { role: 'user', content: `Turn ${number}` })
@@ -76,7 +76,7 @@ test('a later turn goes to the worker that had the turn before, which has cached
 
 test('a first turn goes to the calmest worker', async () => {
   const first = async (number: number) => await send([{ role: 'user', content: `First turn ${number}` }])
-  await expect.poll(await offersOf('home', first)).toBeGreaterThan(0)
+  await expect.poll(await endsOf('placed', first)).toBeGreaterThan(0)
 })
 
 test.each([
@@ -86,5 +86,5 @@ test.each([
 ])('a first turn with %s goes to the worker of the same name', async (_, fields, headers) => {
   const first = async (number: number) =>
     await send([{ role: 'user', content: `${number} ${LONG}` }], fields, headers)
-  await expect.poll(await offersOf('home', first)).toBeGreaterThan(0)
+  await expect.poll(await endsOf('warm', first)).toBeGreaterThan(0)
 })

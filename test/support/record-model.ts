@@ -123,7 +123,13 @@ export function createRecordModel() {
         if (known.worker !== null && known.nonce !== null) {
           return { status: 'claimed', worker: known.worker, nonce: known.nonce }
         }
-        return { status: 'waiting', tag: known.tag, ahead: countAhead(known.tag) - 1, costAhead: null }
+        return {
+          status: 'waiting',
+          tag: known.tag,
+          ahead: countAhead(known.tag) - 1,
+          costAhead: null,
+          home: null,
+        }
       }
       let tag = epoch > 1 ? 0 : lifting.tag
       let costAhead: number | null = null
@@ -143,7 +149,7 @@ export function createRecordModel() {
       leave(id)
       generations.set(id, { epoch, place, gateway, tag, ids, worker: null, nonce: null, settled: null })
       waiting.push({ id, needs, tag, place, bytes })
-      return { status: 'waiting', tag, ahead, costAhead }
+      return { status: 'waiting', tag, ahead, costAhead, home: null }
     },
 
     claim({ worker, nonce, serves, buried }: Claiming): ModelClaim {

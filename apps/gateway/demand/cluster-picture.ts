@@ -13,37 +13,33 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
-/** The load of one ready worker of a model, over all its engines of the model, and its share of the model's load. */
+/** How many generations of a model one ready worker runs on all its engines, and its share of all of them. */
 export type WorkerPicture = {
-  readonly slots: number
   /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
   readonly running: number
   /** The number of generations that it would run if all ready workers of the model ran the same part of their slots. */
   readonly share: number
-  readonly meanGenerationMs: number | null
 }
 
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
-  /** Returns whether generations of the model may be offered: two workers are ready, and one of them takes offers. */
-  takesOffers(model: string): boolean
-  /** Returns whether all ready workers of the model claim long prompts as such; false if none is ready. */
-  knowsLong(model: string): boolean
-  /** Returns null if the worker is not ready or takes no offers, or if it is the only ready worker of the model. */
+  /** Returns null if the worker is not ready, or if it is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
    * Returns a calm ready worker of the model. A worker is calm if it runs a smaller part of its slots than any other
    * worker would run with one generation more. Of several calm workers, the worker is returned whose turn it is.
    * Workers have turns in proportion to their slots, so that conversations with long pauses are spread as well. Returns
-   * null if all workers that take offers are nearly full, or if only one worker is ready.
+   * null if all workers are nearly full, or if only one worker is ready.
    */
   findCalmest(model: string): string | null
-  /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
-  notePlaced(model: string, worker: string, from: string | null): void
+  /** Counts one generation more for the worker, until its next heartbeat. */
+  notePlaced(model: string, worker: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
-  /** Returns the ids of the workers that have a ready engine of the model. */
+  /** Returns the number of workers that have a ready engine of the model. */
+  countWorkers(model: string): number
+  /** Returns the ids of these workers. */
   workersOf(model: string): readonly string[]
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
   callFormatOf(model: string): string | null
@@ -54,7 +50,7 @@ const FRESH_MS = 4 * BEAT_MS
 /**
  * A worker that runs this part of its slots is nearly full. Of the generations that were placed since the last
  * heartbeat, a gateway knows only its own. So the rest of the slots is left for the generations of the other gateways:
- * a worker that gets too many offers makes the offered generations wait.
+ * too many generations that were placed at one worker would wait for it.
  */
 const NEARLY_FULL = 0.75
 
@@ -69,7 +65,6 @@ type Serving = {
   placed: number
   /** The worker's next turn to get a placed generation. The turns of a worker are 1 ÷ its slots apart. */
   turn: number
-  readonly takesOffers: boolean
 }
 
 /** The ready workers of one model. */
@@ -144,16 +139,6 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     all.calmest = undefined
   }
 
-  function place(model: string, worker: string, count: number): Serving | undefined {
-    const all = models.get(model)
-    const serving = all?.workers.get(worker)
-    if (all === undefined || serving === undefined) return undefined
-    serving.placed += count
-    all.running += count
-    all.calmest = undefined
-    return serving
-  }
-
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
@@ -169,24 +154,14 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       }
     },
     forgetWorker: forget,
-    takesOffers(model) {
-      const { workers } = read(model) ?? NO_MODEL
-      return workers.size > 1 && workers.values().some((serving) => serving.takesOffers)
-    },
-    knowsLong(model) {
-      const { workers } = read(model) ?? NO_MODEL
-      return workers.size > 0 && workers.values().every((serving) => serving.takesOffers)
-    },
     findWorker(model, worker) {
       const { workers, slots: allSlots, running: allRunning } = read(model) ?? NO_MODEL
       const found = workers.get(worker)
-      if (found === undefined || !found.takesOffers || workers.size < 2) return null
-      const { engines, slots, running, runningBefore, placed } = found
+      if (found === undefined || workers.size < 2) return null
+      const { slots, running, runningBefore, placed } = found
       return {
-        slots,
         running: Math.min(running, runningBefore) + placed,
         share: (allRunning * slots) / Math.max(1, allSlots),
-        meanGenerationMs: meanOf(engines.map((engine) => engine.meanGenerationMs)),
       }
     },
     findCalmest(model) {
@@ -195,15 +170,16 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       if (all.calmest === undefined) all.calmest = findCalmest(all.workers)
       return all.calmest
     },
-    notePlaced(model, worker, from) {
+    notePlaced(model, worker) {
       const all = models.get(model)
-      const joined = place(model, worker, 1)
-      if (all !== undefined && joined !== undefined) {
-        // A worker does not keep the turns that it did not take.
-        all.latestTurn = Math.max(all.latestTurn, joined.turn)
-        joined.turn = all.latestTurn + 1 / Math.max(1, joined.slots)
-      }
-      if (from !== null) place(model, from, -1)
+      const serving = all?.workers.get(worker)
+      if (all === undefined || serving === undefined) return
+      serving.placed += 1
+      all.running += 1
+      all.calmest = undefined
+      // A worker does not keep the turns that it did not take.
+      all.latestTurn = Math.max(all.latestTurn, serving.turn)
+      serving.turn = all.latestTurn + 1 / Math.max(1, serving.slots)
     },
     find(model) {
       const { workers, slots } = read(model) ?? NO_MODEL
@@ -217,6 +193,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
         contextWindow: Math.max(...engines.map((engine) => engine.contextWindow)),
       }
     },
+    countWorkers: (model) => (read(model) ?? NO_MODEL).workers.size,
     workersOf: (model) => [...(read(model) ?? NO_MODEL).workers.keys()],
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
@@ -233,15 +210,14 @@ function toServing(engines: readonly EngineState[], before: Serving | undefined)
     runningBefore: before?.running ?? running,
     placed: 0,
     turn: before?.turn ?? 0,
-    takesOffers: engines.every(({ looks }) => looks === true),
   }
 }
 
 function findCalmest(workers: ReadonlyMap<string, Serving>): string | null {
-  const candidates = Array.from(workers, ([id, { slots, running, placed, turn, takesOffers }]) => {
+  const candidates = Array.from(workers, ([id, { slots, running, placed, turn }]) => {
     const generations = running + placed
-    return { id, busy: generations / slots, withNext: (generations + 1) / slots, turn, takesOffers }
-  }).filter(({ busy, takesOffers }) => takesOffers && busy < NEARLY_FULL)
+    return { id, busy: generations / slots, withNext: (generations + 1) / slots, turn }
+  }).filter(({ busy }) => busy < NEARLY_FULL)
   const leastWithNext = Math.min(...candidates.map(({ withNext }) => withNext))
   const calm = candidates.filter(({ busy }) => busy < leastWithNext)
   return calm.toSorted((a, b) => a.turn - b.turn)[0]?.id ?? null

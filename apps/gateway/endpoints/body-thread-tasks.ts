@@ -14,8 +14,8 @@ export type BodyTask = {
   readonly body: ArrayBuffer
   /** The catalog that the caller may see now. */
   readonly models: readonly ModelSpec[]
-  /** The ids of the models whose turns are offered to workers. */
-  readonly offered: readonly string[]
+  /** The ids of the models whose conversations have seats. */
+  readonly seated: readonly string[]
   readonly reasoningKeys: ReasoningKeys
 }
 

@@ -36,7 +36,7 @@ export type Sized<Result extends Prepared> = Result & {
   readonly size: RequestSize
   /**
    * Null if the body was prepared on the event loop: such a body is small, so its conversation can be hashed later.
-   * `NO_CONVERSATION` if turns of the model are not offered to workers.
+   * `NO_CONVERSATION` if conversations of the model have no seats.
    */
   readonly conversation: Conversation | null
   /** The field `prompt_cache_key`; null if it is absent or no name for a conversation. */
@@ -61,8 +61,8 @@ export type PrepareOnThread = <Result extends Prepared>(
 
 export type PreparingOnThread = {
   readonly models: readonly ModelSpec[]
-  /** The ids of the models whose turns are offered to workers, so that prompts for them are hashed on the thread. */
-  readonly offered: readonly string[]
+  /** The ids of the models whose conversations have seats, so that prompts for them are hashed on the thread. */
+  readonly seated: readonly string[]
   readonly owner: TaskOwner
   readonly reasoningKeys: ReasoningKeys
 }
@@ -92,11 +92,11 @@ export function createPrepareRequest(deps: {
   accountOf: (request: FastifyRequest) => string
   reasoningKeysOf: (request: FastifyRequest) => ReasoningKeys
   takeBody: TakeBody
-  /** Returns whether turns of this model are offered to workers. */
-  takesOffers: (model: string) => boolean
+  /** Returns whether conversations of this model have seats (`affinity.ts`). */
+  hasSeats: (model: string) => boolean
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {
-  const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, takesOffers, onPrepare } = deps
+  const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, hasSeats, onPrepare } = deps
   return async (prepare, request) => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request object lives as long as its answer, but the body is no longer needed.
@@ -113,13 +113,13 @@ export function createPrepareRequest(deps: {
       refuseShortage(callerOf(request), catalog.list())
       onPrepare('thread')
       const models = catalog.list().filter(({ id }) => json === null || json.object['model'] === id)
-      const offered = models.map(({ id }) => id).filter(takesOffers)
+      const seated = models.map(({ id }) => id).filter(hasSeats)
       const begin = () => {
         release()
         return !request.socket.destroyed
       }
       const owner = { id: accountOf(request), begin, signal: toSignal() }
-      return await prepareOnThread(prepare, body, { models, offered, owner, reasoningKeys })
+      return await prepareOnThread(prepare, body, { models, seated, owner, reasoningKeys })
     } finally {
       release()
     }
@@ -133,17 +133,17 @@ function isSmall(body: Buffer, { largeBodyBytes, smallBodyValues }: SmallBody): 
 }
 
 /**
- * Turns a body's bytes into a prepared request. Throws an `ApiError`. `offered`: the ids of the models whose turns are
- * offered to workers; absent: none.
+ * Turns a body's bytes into a prepared request. Throws an `ApiError`. `seated`: the ids of the models whose
+ * conversations have seats; absent: none.
  */
 export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,
-  { offered = [], ...context }: PrepareContext & Partial<Pick<PreparingOnThread, 'offered'>>,
+  { seated = [], ...context }: PrepareContext & Partial<Pick<PreparingOnThread, 'seated'>>,
 ): Sized<Result> {
   const sized = prepareJson(prepare, readJsonText(body), context)
-  const isOffered = offered.includes(sized.model.id)
-  return { ...sized, conversation: isOffered ? toConversation(sized.request) : NO_CONVERSATION }
+  const isSeated = seated.includes(sized.model.id)
+  return { ...sized, conversation: isSeated ? toConversation(sized.request) : NO_CONVERSATION }
 }
 
 function prepareJson<Result extends Prepared>(

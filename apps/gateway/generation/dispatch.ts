@@ -9,9 +9,7 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
-import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
-import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
@@ -19,10 +17,9 @@ import type { Admission } from './admit.ts'
 import type { Seating } from './affinity.ts'
 import { firstNeeds, nextNeeds } from './epoch-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
-import { OwnJob } from './own-job.ts'
+import { OwnJob, type JobDeps } from './own-job.ts'
 import type { Pace } from './pace.ts'
 import type { StartWait } from './start-waits.ts'
-import type { HomeWait } from './home-wait.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -55,7 +52,7 @@ import type { HomeWait } from './home-wait.ts'
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- *   In epoch 1 a turn of a conversation may have a home (`home-wait.ts`): the worker that has probably cached the earlier
+ *   In epoch 1 a turn of a conversation may have a home (`own-job.ts`): the worker that has probably cached the earlier
  *   turns, or the worker with the least to do. It gets its job when it has waited long enough for its home.
  *
  * RUNNING
@@ -153,14 +150,12 @@ const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
 
 const NO_IDS = new Uint32Array(0)
 
-type Deps = {
+type Deps = JobDeps & {
   readonly record: Pick<GenerationRecord, 'lift'>
-  readonly jobs: Omit<JobQueue, 'close'>
-  readonly picture: Pick<ClusterPicture, 'find' | 'knowsLong'>
+  readonly picture: Pick<ClusterPicture, 'find'>
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
-  readonly openHomeWait: (job: OwnJob, seating: Seating) => HomeWait
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -170,7 +165,6 @@ type Deps = {
   readonly nowMs: () => number
   readonly watchWorker: (worker: string) => void
   readonly unwatchWorker: (worker: string) => void
-  readonly log: Logger
 }
 
 /**
@@ -199,7 +193,6 @@ class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
   readonly #ownJob: OwnJob
-  readonly #homeWait: HomeWait
   #packed: PackedJob | null = null
   #current: GenerationJob
   #tag: number | null = null
@@ -220,16 +213,12 @@ class DispatchedGeneration implements Dispatched {
   #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
-    const { job, admission, seating } = generation
-    const onError = (error: unknown) => this.#warn(error, 'no job was added')
+    const { job, admission } = generation
     this.#deps = deps
     this.#generation = generation
-    this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
-    this.#homeWait = deps.openHomeWait(this.#ownJob, seating)
+    this.#ownJob = new OwnJob(deps, { job, place: admission.place })
     this.#current = job
-    // The worker of the earlier turns has cached most of a later turn.
-    const isNew = seating.seats.sought.length === 0 && deps.picture.knowsLong(job.model)
-    this.#needs = firstNeeds(job, isNew ? generation.promptTokens : 0)
+    this.#needs = firstNeeds(job, generation.promptTokens)
     this.#servedMs = deps.nowMs()
     this.#start = admission.startWait
   }
@@ -254,7 +243,7 @@ class DispatchedGeneration implements Dispatched {
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
     this.#start = null
-    this.#homeWait.claimed(claim.worker)
+    this.#ownJob.claimed(claim.worker)
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
     // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
@@ -297,7 +286,7 @@ class DispatchedGeneration implements Dispatched {
 
   close() {
     this.#stopLooking()
-    this.#homeWait.withdraw()
+    this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
   }
@@ -360,12 +349,15 @@ class DispatchedGeneration implements Dispatched {
     return lifted
   }
 
-  /** Sends the first lift and adds the job. If the generation may get a home, the lift's answer names it. */
+  /** Sends the first lift. The generation gets its job at once, or if the lift gives it a home, when it needs one. */
   async #liftFirst(): Promise<Lift> {
-    const { sought, otherwise } = this.#generation.seating.seats
+    const { seating } = this.#generation
+    const { sought, otherwise } = seating.seats
     if (sought.length === 0 && otherwise === null) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#homeWait.begin(this.#generation.job, lifted.home)
+    if (lifted.status !== 'waiting') return lifted
+    if (lifted.home === null) void this.#ownJob.add(this.#epoch)
+    else this.#ownJob.awaitHome(lifted.home, seating)
     return lifted
   }
 

@@ -4,12 +4,11 @@ import { LONG, LONG_TOKENS, type Needs } from '#libs/generation-record/needs.ts'
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
  * a worker that does not know raw prompts would render them with the chat template, and a worker that does not know
- * choices would spend the hold of all choices on the one that it runs. `computedTokens`: the estimated tokens of the prompt
- * that no engine has computed; 0 if it is not known whether all workers know long prompts.
+ * choices would spend the hold of all choices on the one that it runs. `promptTokens`: the estimated tokens of the prompt.
  */
 export function firstNeeds(
   { request, hold }: Pick<GenerationJob, 'request' | 'hold'>,
-  computedTokens: number,
+  promptTokens: number,
 ): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
   const isRaw = request.kind === 'chat' && request.rawPrompt !== undefined
@@ -19,9 +18,15 @@ export function firstNeeds(
     ...(hasLogprobs ? ['logprobs'] : []),
     ...(isRaw ? ['raw-prompt'] : []),
     ...(isShared ? ['choices'] : []),
-    ...(request.kind === 'chat' && computedTokens > LONG_TOKENS ? [LONG] : []),
+    ...(isLong(request, promptTokens) ? [LONG] : []),
   ]
   return { features, window: 0 }
+}
+
+/** An engine has mostly cached the earlier turns of a conversation. If it has not, its worker declines (`run-chat.ts`). */
+function isLong(request: GenerationJob['request'], promptTokens: number): boolean {
+  if (request.kind !== 'chat' || promptTokens <= LONG_TOKENS) return false
+  return !request.messages.some(({ role }) => role === 'assistant')
 }
 
 /**

@@ -5,7 +5,7 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
 import { HOLD_GROWTHS, type HoldGrowth } from './grow-hold.ts'
-import { HOME_WAIT_ENDS, type HomeWaitEnd } from './home-wait.ts'
+import { HOME_WAIT_ENDS, type HomeWaitEnd } from './own-job.ts'
 
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 

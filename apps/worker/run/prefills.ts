@@ -14,10 +14,14 @@ export type Prefills = {
    * may, because the tokens of the claimed prompt are not known yet.
    */
   expect(claim: object): boolean
-  /** Notes which run a claim has got. */
-  claimed(claim: object, run: PrefilledRun): void
-  /** Notes that the engine gets a prompt of which it has to compute this many tokens. */
-  begin(run: PrefilledRun, tokens: number): void
+  /** Passes the place of a claim on to its answer, and then to its run. */
+  pass(from: object, to: object): void
+  /**
+   * Notes that the engine gets a prompt of which it has to compute this many tokens. Returns false, and notes nothing, if
+   * the prompt is long, was not claimed as such, and has to wait for others: its caller has sent a history that the engine
+   * has not cached, or its tokens were underestimated.
+   */
+  begin(run: PrefilledRun, tokens: number): boolean
   /** Notes that the engine has computed the run's prompt, that the run is over, or that the claim has got nothing. */
   end(claimOrRun: object): void
   /** Notes that a claim that could get no long prompt has left some waiting. */
@@ -35,7 +39,8 @@ export function createPrefills(mostTokens: number, onRoom: () => void): Prefills
   let expected: object | null = null
   let hasMissed = false
 
-  const hasRoom = () => expected === null && (computing.size === 0 || computed < mostTokens)
+  const hasBudget = () => computing.size === 0 || computed < mostTokens
+  const hasRoom = () => expected === null && hasBudget()
 
   function follow(): void {
     if (!hasMissed || !hasRoom()) return
@@ -49,16 +54,19 @@ export function createPrefills(mostTokens: number, onRoom: () => void): Prefills
       expected = claim
       return true
     },
-    claimed(claim, run) {
-      if (expected === claim) expected = run
+    pass(from, to) {
+      if (expected === from) expected = to
     },
     begin(run, tokens) {
+      const isLong = tokens > LONG_TOKENS
+      if (isLong && expected !== run && !hasBudget()) return false
       if (expected === run) expected = null
-      if (tokens > LONG_TOKENS && !run.signal.aborted) {
+      if (isLong && !run.signal.aborted) {
         computing.set(run, tokens)
         computed += tokens
       }
       follow()
+      return true
     },
     end(claimOrRun) {
       if (expected === claimOrRun) expected = null

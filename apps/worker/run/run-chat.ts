@@ -4,6 +4,7 @@ import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
+import { LONG } from '#libs/generation-record/needs.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
@@ -117,7 +118,9 @@ export function createRunChat(deps: {
     if (fit.maxTokens > 0) checkRequest(request, { maxContextLength: contextWindow, vocabularySize })
     // An interrupted generation is not counted: it did not wait, because its caller sees a pause.
     const isNew = earlier.length === 0 && run.firstPromptTokens === null
-    prefills.begin(run, isNew ? promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)) : 0)
+    const toCompute = isNew ? promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)) : 0
+    if (!prefills.begin(run, toCompute))
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: LONG }
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })

@@ -30,7 +30,7 @@
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count the other waiting generations.
-local NONCE_MS, LOOKED_AT, OVERTAKEN, MOST_PASSED, LONGEST_HELD_MS = '240000', 16, 4, 16, 2000
+local NONCE_MS, LOOKED_AT, OVERTAKEN, MOST_PASSED, LONGEST_HELD_MS = '240000', 16, 8, 16, 2000
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

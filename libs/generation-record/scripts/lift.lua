@@ -1,17 +1,19 @@
 -- Brings a generation's record to at least the given epoch, and adds the generation to the waiting ones.
 --
 -- KEYS  1 record
--- ARGV  1 prefix   2 id   3 epoch   4 needs   5 tag, or '' in the first lift   6 account   7 weight of the account
---       8 cost: the expected tokens, plus the fixed cost   9 the fixed cost, which does not depend on the used tokens
---       10 how many tokens may be ahead   11 bytes of the account that may wait   12 bytes of the model that may wait
---       13 ms until the deadline   14 ms from the deadline to the record's expiry   15 ids   16 job   17 bytes
---       18 gateway   19 stream   20 where the request is: 'inline' in the job, or 'apart'   21 the request apart, or ''
---       22 seats of the worker that claims the generation, or ''   23 seats by which to find a worker, or ''
---       24 home of the generation if the first lift finds no seat, or ''   25 for how many ms only its home may claim it
+-- ARGV  in the order of the first statement:
+--       id, epoch, needs; tag, or '' in the first lift; account, and its weight
+--       cost: the expected tokens, plus the fixed cost; fixed: that part of it, which does not depend on the used tokens
+--       most_ahead: how many tokens may be ahead; bytes of the account and of the model that may wait
+--       ms until the deadline; ms from the deadline to the record's expiry
+--       ids, job, and its bytes; gateway, stream
+--       place: where the request is: 'inline' in the job, or 'apart'; request: the request apart, or ''
+--       taken: seats of the worker that claims the generation, or ''; sought: seats by which to find its home, or ''
+--       otherwise: its home if the first lift finds no seat, or ''; for how many ms only its home may claim it
 -- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the home that this call
---           has given to the generation, or '' }
+--           has given to the generation, or '', 1 if a seat names the home, else 0 }
 --         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
---         { 'request' }: call again with ARGV[21]
+--         { 'request' }: call again with the request apart
 --
 -- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
 -- account only delays itself. A first lift that is admitted advances the finish tag by cost / weight. A settlement
@@ -23,11 +25,9 @@
 -- - It gets the credit back at CATCH_UP times its share at most, because its tags are at least cost / weight / CATCH_UP
 --   apart. So an account that is new, and begins at the virtual time, is still the next one.
 local FORGOTTEN_AT_MOST, MOST_CREDIT, CATCH_UP = 200, 65536, 4
-local record_key = KEYS[1]
-local id, epoch, needs, given_tag, account = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
-local weight, cost, fixed = ARGV[7], ARGV[8], ARGV[9]
-local ids, job, bytes, place, request = ARGV[15], ARGV[16], ARGV[17], ARGV[20], ARGV[21]
-local taken_seats, seats_to_find = ARGV[22], ARGV[23]
+local _, id, given_epoch, needs, given_tag, account, weight, cost, fixed, most_ahead, account_bytes, model_bytes,
+  remaining_ms, grace_ms, ids, job, bytes, gateway, stream, place, request, taken, sought, otherwise, held_ms = unpack(ARGV)
+local record_key, epoch = KEYS[1], tonumber(given_epoch)
 local prompt_key, ids_key = prefix .. 'p:' .. id, prefix .. 'i:' .. id
 
 local state = call('HMGET', record_key, 'epoch', 'settled', 'worker', 'nonce', 'tag')
@@ -57,7 +57,7 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '' }
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '', 0 }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -78,8 +78,8 @@ if is_first then
   cost_ahead = own.cost
   if others > 0 then cost_ahead = cost_ahead + (all.cost - own.cost) * math.max(0, ahead - own.count) / others end
   cost_ahead = math.ceil(cost_ahead)
-  if cost_ahead > tonumber(ARGV[10]) then return { 'busy', 'queue', cost_ahead } end
-  if own.bytes + bytes > tonumber(ARGV[11]) or all.bytes + bytes > tonumber(ARGV[12]) then
+  if cost_ahead > tonumber(most_ahead) then return { 'busy', 'queue', cost_ahead } end
+  if own.bytes + bytes > tonumber(account_bytes) or all.bytes + bytes > tonumber(model_bytes) then
     return { 'busy', 'bytes', cost_ahead }
   end
 end
@@ -93,19 +93,19 @@ if recorded > 0 then
   call('DEL', ids_key)
 end
 
-local deadline = now + ARGV[13]
-local expire_at = integer(math.max(deadline, now) + ARGV[14])
+local deadline = now + remaining_ms
+local expire_at = integer(math.max(deadline, now) + grace_ms)
 local arrival = string.format('%s%06d', time[1], time[2])
-call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
-  'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', ARGV[18], 'stream', ARGV[19],
+call('HSET', record_key, 'epoch', given_epoch, 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
+  'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', gateway, 'stream', stream,
   'deadline', integer(deadline))
 -- A later epoch is at the front of the queue, and any worker may take it at once.
-local seat = is_first and find_seat(seats_to_find, now) or ''
-if taken_seats ~= '' then
-  call('HSET', record_key, 'seats', is_first and seat == '' and YOUNG .. ' ' .. taken_seats or taken_seats)
+local seat = is_first and find_seat(sought, now) or ''
+if taken ~= '' then
+  call('HSET', record_key, 'seats', is_first and seat == '' and YOUNG .. ' ' .. taken or taken)
 end
-local home = seat ~= '' and seat or is_first and ARGV[24] or ''
-if home ~= '' then call('HSET', record_key, 'home', integer(now + ARGV[25]) .. ' ' .. home) end
+local home = seat ~= '' and seat or is_first and otherwise or ''
+if home ~= '' then call('HSET', record_key, 'home', integer(now + held_ms) .. ' ' .. home) end
 call('PEXPIREAT', record_key, expire_at)
 call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
 if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
@@ -126,4 +126,4 @@ if home ~= '' then
 end
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
-return { 'waiting', exact(tag), ahead, cost_ahead, home }
+return { 'waiting', exact(tag), ahead, cost_ahead, home, seat ~= '' and 1 or 0 }

@@ -189,7 +189,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     callFormatOf: (model) => (model === MODEL ? 'qwen3-coder' : null),
     askAccount: own.askAccount,
     prepareOnThread,
-    takesOffers: () => true,
+    hasSeats: () => true,
     reasoningSecrets: ['only-for-tests-of-the-interface-secret'],
     newId: randomUUIDv7,
     nowMs: () => performance.now(),

@@ -13,16 +13,7 @@ import {
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../support/generation-job.ts'
-import {
-  claim,
-  GATEWAY,
-  lift,
-  lifted,
-  record,
-  redis,
-  settlementOf,
-  useRecord,
-} from './record-under-test.ts'
+import { claim, GATEWAY, lift, lifted, record, redis, settlementOf, useRecord } from './record-under-test.ts'
 
 useRecord()
 
@@ -42,7 +33,7 @@ async function seek(model: string, ...sought: string[]) {
   const job = generationJob({ model })
   const answer = await lift(job, seeking(...sought))
   await record.settle(model, settlementOf(job), GATEWAY)
-  return answer.status === 'waiting' ? (answer.home ?? null) : answer.status
+  return answer.status === 'waiting' ? (answer.home?.worker ?? null) : answer.status
 }
 
 /** Waits as one generation with these fields, and returns its job. */
@@ -142,9 +133,11 @@ test('a generation waits for the worker of its seat, else for the given one', as
   const model = await seated('worker-1', ['one'])
   const lifting = { ...HELD, sought: ['one'], otherwise: 'worker-2' }
   const [turn, first] = [generationJob({ model }), generationJob({ model })]
-  expect(await lift(turn, { seats: lifting })).toMatchObject({ home: 'worker-1' })
-  expect(await lift(first, { seats: { ...lifting, sought: ['two'] } })).toMatchObject({ home: 'worker-2' })
-  expect(await lift(turn, { seats: lifting })).not.toHaveProperty('home')
+  expect(await lift(turn, { seats: lifting })).toMatchObject({ home: { worker: 'worker-1', hasSeat: true } })
+  expect(await lift(first, { seats: { ...lifting, sought: ['two'] } })).toMatchObject({
+    home: { worker: 'worker-2', hasSeat: false },
+  })
+  expect(await lift(turn, { seats: lifting })).toMatchObject({ home: null })
   expect(await claim(turn, { worker: 'worker-2' })).toMatchObject({ id: first.id, waiting: 0 })
   expect(await claim(turn, { worker: 'worker-2' })).toEqual({ status: 'nothing' })
   expect(await claim(turn, { worker: 'worker-1' })).toMatchObject({ id: turn.id })
@@ -190,17 +183,17 @@ test('a free generation is overtaken by 16 claims at most', async () => {
   expect(await claim(free)).toMatchObject({ id: own[16]?.id })
 })
 
-test('other accounts are overtaken by four steps at most', async () => {
+test('other accounts are overtaken by eight steps at most', async () => {
   const model = await withSeats()
   const first = await waits(model, of('flood'))
   const quiet = await waits(model, of('quiet'))
   const flood = []
-  for (let count = 1; count < 7; count += 1) flood.push(await homed(model, 'worker-1', of('flood')))
+  for (let count = 1; count < 11; count += 1) flood.push(await homed(model, 'worker-1', of('flood')))
   await sleep(WAIT_MS)
-  for (const { id } of flood.slice(0, 4)) expect(await claim(quiet)).toMatchObject({ id })
+  for (const { id } of flood.slice(0, 8)) expect(await claim(quiet)).toMatchObject({ id })
   expect(await claim(quiet)).toMatchObject({ id: first.id })
   expect(await claim(quiet)).toMatchObject({ id: quiet.id })
-  expect(await claim(quiet)).toMatchObject({ id: flood[4]?.id })
+  expect(await claim(quiet)).toMatchObject({ id: flood[8]?.id })
 })
 
 test('a generation is overtaken only by one that has waited at least half as long', async () => {
@@ -250,4 +243,33 @@ test('a generation whose clock has gone back far waits for no home', async () =>
   const job = await homed(model, 'worker-2')
   await redis.hset(recordKey(model, job.id), 'home', '9999999999999 worker-2')
   expect(await claim(job)).toMatchObject({ id: job.id })
+})
+
+test('a worker claims its own generation although the set of its own ones is lost', async () => {
+  const model = await withSeats()
+  const job = await homed(model, 'worker-1')
+  await redis.del(`${modelPrefix(model)}home:worker-1`)
+  expect(await claim(job)).toMatchObject({ id: job.id })
+})
+
+test('a generation whose record has expired is removed although another one would overtake it', async () => {
+  const model = await withSeats()
+  const gone = await waits(model)
+  const own = await homed(model, 'worker-1')
+  await redis.del(recordKey(model, gone.id))
+  await sleep(WAIT_MS)
+  expect(await claim(own)).toMatchObject({ id: own.id, waiting: 0 })
+  expect(await redis.exists(recordKey(model, gone.id), needsKey(model))).toBe(0)
+})
+
+test('a generation that any worker claims, or that waits anew, leaves the set of its home', async () => {
+  const model = await withSeats()
+  const [elsewhere, anew] = [await homed(model, 'worker-2'), await homed(model, 'worker-2')]
+  await endHold(elsewhere)
+  expect(await claim(elsewhere)).toMatchObject({ id: elsewhere.id })
+  expect(await redis.zcard(`${modelPrefix(model)}home:worker-2`)).toBe(1)
+  await lift(anew, { epoch: 2 })
+  expect(await claim(anew, { worker: 'worker-2' })).toMatchObject({ id: anew.id, epoch: 2 })
+  expect(await claim(anew, { worker: 'worker-2' })).toEqual({ status: 'nothing' })
+  expect(await redis.exists(`${modelPrefix(model)}home:worker-2`)).toBe(0)
 })

@@ -28,14 +28,14 @@ test('the call format of a model is what its last worker reported, and unknown b
   expect(picture.callFormatOf('m')).toBe('json')
 })
 
-type Fields = { running: number; slots?: number; ready?: boolean; model?: string; takesOffers?: boolean }
+type Fields = { running: number; slots?: number; ready?: boolean; model?: string }
 
 /** Returns the heartbeat of a worker with these engines. */
 function worker(id: string, ...all: Fields[]) {
   const { engines, ...rest } = heartbeat('harmony')
   const [engine] = engines
   if (engine === undefined) throw new Error('the heartbeat has no engine')
-  const ready = { ...engine, ready: true, slots: 8, meanGenerationMs: 500, looks: true }
+  const ready = { ...engine, ready: true, slots: 8, meanGenerationMs: 500 }
   return { ...rest, id, engines: all.map((fields) => ({ ...ready, ...fields })) }
 }
 
@@ -47,7 +47,7 @@ test('a worker is described with its share of what the ready workers of its mode
   picture.applyHeartbeat(worker('two', { running: 2 }))
   picture.applyHeartbeat(worker('stopping', { running: 9, ready: false }))
   picture.applyHeartbeat(worker('other', { running: 9, model: 'other' }))
-  const found = { slots: 8, running: 6, share: 4, meanGenerationMs: 500 }
+  const found = { running: 6, share: 4 }
   expect(picture.findWorker('m', 'one')).toEqual(found)
   expect([picture.findWorker('m', 'stopping'), picture.findWorker('m', 'unknown')]).toEqual([null, null])
   now = 5_000
@@ -72,16 +72,16 @@ test('the share of a worker follows its slots', () => {
   expect([picture.findWorker('m', 'small')?.share, picture.findWorker('m', 'large')?.share]).toEqual([3, 9])
 })
 
-test('placed generations count at their new worker until the next heartbeats', () => {
+test('placed generations count at their worker until its next heartbeat', () => {
   const picture = createClusterPicture(() => 0)
   for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))
-  picture.notePlaced('m', 'two', 'one')
-  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6 })
+  picture.notePlaced('m', 'two')
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6, share: 6.5 })
   expect(picture.findWorker('m', 'two')).toMatchObject({ running: 7 })
-  picture.notePlaced('m', 'two', null)
-  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6.5 })
-  picture.applyHeartbeat(worker('one', { running: 6 }))
-  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
+  picture.notePlaced('m', 'two')
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6, share: 7 })
+  picture.applyHeartbeat(worker('two', { running: 6 }))
+  expect(picture.findWorker('m', 'two')).toMatchObject({ running: 6, share: 6 })
 })
 
 test('the calmest worker is the ready one that runs the smallest part of its slots', () => {
@@ -91,7 +91,7 @@ test('the calmest worker is the ready one that runs the smallest part of its slo
   expect(picture.findCalmest('m')).toBeNull()
   picture.applyHeartbeat(worker('two', { running: 5, slots: 24 }))
   expect(picture.findCalmest('m')).toBe('two')
-  for (let count = 0; count < 2; count += 1) picture.notePlaced('m', 'two', null)
+  for (let count = 0; count < 2; count += 1) picture.notePlaced('m', 'two')
   expect(picture.findCalmest('m')).toBe('one')
 })
 
@@ -102,7 +102,7 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
     for (const id of ['one', 'two', 'three']) picture.applyHeartbeat(worker(id, { running: 0 }))
     const calmest = picture.findCalmest('m')
     chosen.push(calmest)
-    picture.notePlaced('m', calmest ?? 'none', null)
+    picture.notePlaced('m', calmest ?? 'none')
   }
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
 })
@@ -112,7 +112,7 @@ test('a worker that comes back to a model with one worker does not get all gener
   const place = () => {
     for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
     const calmest = picture.findCalmest('m') ?? 'none'
-    picture.notePlaced('m', calmest, null)
+    picture.notePlaced('m', calmest)
     return calmest
   }
   for (let turn = 0; turn < 100; turn += 1) place()
@@ -130,7 +130,7 @@ test('idle workers get generations in proportion to their slots, also after hear
     picture.applyHeartbeat(worker('large', { running: 0, slots: 16 }))
     const calmest = picture.findCalmest('m') ?? 'none'
     counts.set(calmest, (counts.get(calmest) ?? 0) + 1)
-    picture.notePlaced('m', calmest, null)
+    picture.notePlaced('m', calmest)
   }
   expect(Object.fromEntries(counts)).toEqual({ small: 20, large: 80 })
 })
@@ -150,7 +150,7 @@ test('a worker that was busy for long is not given all generations at once', () 
   const picture = createClusterPicture(() => 0)
   const place = () => {
     const calmest = picture.findCalmest('m') ?? 'none'
-    picture.notePlaced('m', calmest, null)
+    picture.notePlaced('m', calmest)
     return calmest
   }
   const beat = (late: number) => {
@@ -173,35 +173,22 @@ test('no worker is the calmest while each runs three quarters of its slots, by h
   picture.applyHeartbeat(worker('one', { running: 6 }))
   picture.applyHeartbeat(worker('two', { running: 5 }))
   expect(picture.findCalmest('m')).toBe('two')
-  picture.notePlaced('m', 'two', null)
+  picture.notePlaced('m', 'two')
   expect(picture.findCalmest('m')).toBeNull()
 })
 
-test('a worker of an earlier release is ready, but gets no offers', () => {
-  const picture = createClusterPicture(() => 0)
-  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 1, looks: false }))
-  expect([picture.takesOffers('m'), picture.findCalmest('m'), picture.findWorker('m', 'one')]).toEqual([
-    false,
-    null,
-    null,
-  ])
-  picture.applyHeartbeat(worker('two', { running: 5 }))
-  expect([picture.takesOffers('m'), picture.findCalmest('m')]).toEqual([true, 'two'])
-  expect(picture.findWorker('m', 'two')).toMatchObject({ running: 1, share: 3 })
-})
-
-test('generations are offered where two workers are ready, until one of them is gone', () => {
+test('the ready workers are counted until they are gone', () => {
   let now = 0
   const picture = createClusterPicture(() => now)
   picture.applyHeartbeat(worker('one', { running: 1 }))
-  expect([picture.takesOffers('m'), picture.takesOffers('unknown')]).toEqual([false, false])
+  expect([picture.countWorkers('m'), picture.countWorkers('unknown')]).toEqual([1, 0])
   picture.applyHeartbeat(worker('two', { running: 1 }))
-  expect([picture.takesOffers('m'), picture.workersOf('m')]).toEqual([true, ['one', 'two']])
+  expect([picture.countWorkers('m'), picture.workersOf('m')]).toEqual([2, ['one', 'two']])
   now = 4_000
   picture.applyHeartbeat(worker('one', { running: 1 }))
-  expect(picture.takesOffers('m')).toBe(true)
+  expect(picture.countWorkers('m')).toBe(2)
   now = 4_001
-  expect([picture.takesOffers('m'), picture.workersOf('m')]).toEqual([false, ['one']])
+  expect([picture.countWorkers('m'), picture.workersOf('m')]).toEqual([1, ['one']])
   picture.applyHeartbeat(worker('two', { running: 1 }))
   picture.forgetWorker('one')
   expect(picture.find('m')).toMatchObject({ slots: 8, running: 1 })
@@ -213,6 +200,6 @@ test('several ready engines of one model in a worker count together, and an engi
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('one', { running: 1 }, { running: 2 }, { running: 4, ready: false }))
   picture.applyHeartbeat(worker('two', { running: 5 }))
-  expect(picture.findWorker('m', 'one')).toMatchObject({ slots: 16, running: 3 })
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 3, share: 16 / 3 })
   expect(picture.find('m')).toMatchObject({ slots: 24, running: 8, meanGenerationMs: 500 })
 })

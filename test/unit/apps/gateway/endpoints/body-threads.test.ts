@@ -32,7 +32,7 @@ function openThreads(limits: Partial<BodyThreadLimits> = {}) {
       const owner = { id: account, begin: () => true, signal, ...given }
       return await threads.prepareOnThread(prepareChat, Buffer.from(text), {
         models: [model],
-        offered: [model.id],
+        seated: [model.id],
         owner,
         reasoningKeys: { secrets: [], account },
       })
@@ -68,7 +68,7 @@ it('returns the same as preparation in the process, one body after the other', a
   const prepared = await Promise.all(texts.map(async (text) => await prepare(chat(text, { stream: true }))))
   for (const [i, text] of texts.entries()) {
     const body = Buffer.from(JSON.stringify(chat(text, { stream: true })))
-    expect(prepared[i]).toEqual(prepareBody(prepareChat, body, { find: () => model, offered: [model.id] }))
+    expect(prepared[i]).toEqual(prepareBody(prepareChat, body, { find: () => model, seated: [model.id] }))
     expect(prepared[i]?.conversation?.beginnings).toHaveLength(1)
     expect(prepareBody(prepareChat, body, { find: () => model }).conversation).toEqual(NO_CONVERSATION)
   }

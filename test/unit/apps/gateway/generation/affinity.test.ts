@@ -8,35 +8,35 @@ import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 import { modelSpec } from '../../../../support/model-spec.ts'
 
-const placed: (string | null)[][] = []
+const placed: string[] = []
 
-const CALM: WorkerPicture = { slots: 8, running: 2, share: 2, meanGenerationMs: 4_000 }
+const CALM: WorkerPicture = { running: 2, share: 2 }
 
 function setUp({
   secret = 'secret',
   worker = CALM,
   calmest = 'calm',
-  takesOffers = true,
+  workers = 2,
+  meanGenerationMs = null,
 }: {
   secret?: string | null
   worker?: WorkerPicture | null
   calmest?: string | null
-  takesOffers?: boolean
+  workers?: number
+  meanGenerationMs?: number | null
 } = {}) {
-  const { open } = createAffinity({
+  placed.length = 0
+  const { open, hasSeats } = createAffinity({
     secret: () => secret,
     picture: {
-      takesOffers: () => takesOffers,
+      countWorkers: () => workers,
+      find: () => ({ slots: 16, running: 4, meanGenerationMs, slotTokensPerS: null, contextWindow: 4_096 }),
       findWorker: () => worker,
       findCalmest: () => calmest,
-      notePlaced: (...workers) => placed.push(workers),
+      notePlaced: (_model, id) => placed.push(id),
     },
   })
-  return {
-    open,
-    seatsOf: (call: SeatedCall) => open(call).seats,
-    choose: (seat?: string) => open(callOf()).choose(seat),
-  }
+  return { open, hasSeats, seatsOf: (call: SeatedCall) => open(call).seats }
 }
 
 const TURN = { beginnings: ['second', 'first'], hasAnswer: true }
@@ -81,8 +81,14 @@ test('there are no seats without a secret, and none for a prompt without a messa
   expect(setUp().seatsOf(callOf({ beginnings: [], session: 'mine' }))).toEqual(NO_SEATS)
 })
 
-test('there are no seats while fewer than two workers may get offers', () => {
-  expect(setUp({ takesOffers: false }).seatsOf(callOf())).toEqual(NO_SEATS)
+test('there are no seats while fewer than two workers are ready', () => {
+  const { hasSeats, seatsOf } = setUp({ workers: 1 })
+  expect([hasSeats('m'), setUp({ secret: null }).hasSeats('m'), setUp().hasSeats('m')]).toEqual([
+    false,
+    false,
+    true,
+  ])
+  expect(seatsOf(callOf())).toEqual(NO_SEATS)
 })
 
 test('a small prompt, which no thread has hashed, is hashed when its seats are named', () => {
@@ -93,75 +99,41 @@ test('a small prompt, which no thread has hashed, is hashed when its seats are n
   expect(seatsOf(generationCall({ request, conversation: null }))).toEqual(hashed)
 })
 
-test('the further choices of a request get the worker of the first one', () => {
-  placed.length = 0
-  const workers = ['one', 'two', 'three']
-  const open = (worker: WorkerPicture | null) =>
-    createAffinity({
-      secret: () => 'secret',
-      picture: {
-        takesOffers: () => true,
-        findWorker: () => worker,
-        findCalmest: () => workers[placed.length] ?? null,
-        notePlaced: (...noted) => placed.push(noted),
-      },
-    }).open(callOf())
-  const first = open(CALM)
-  const chosen = [first.choose(undefined), first.choose(undefined), first.choose('elsewhere')]
-  expect(chosen).toEqual(Array.from({ length: 3 }, () => ({ worker: 'one', waitMs: 250 })))
-  expect(placed).toEqual(Array.from({ length: 3 }, () => ['m', 'one', null]))
-  expect(open(CALM).choose(undefined)).toBeNull()
-  const full = open({ ...CALM, running: 8, share: 8 })
-  expect([full.choose('mine'), full.choose('mine')]).toEqual(
-    Array.from({ length: 2 }, () => ({ worker: 'mine', waitMs: 1_000 })),
-  )
-  const lost = open(null)
-  expect([lost.choose('gone'), lost.choose(undefined)]).toEqual([null, null])
-})
-
-test('a turn is reserved if there is a calmest worker that may get it', () => {
-  expect(setUp().seatsOf(callOf()).isReserved).toBe(true)
-  expect(setUp({ calmest: null }).seatsOf(callOf()).isReserved).toBe(false)
-})
-
-test('a turn without a seat is offered to the calmest worker, if there is one', () => {
-  placed.length = 0
-  expect(setUp().choose(undefined)).toEqual({ worker: 'calm', waitMs: 250 })
-  expect(placed).toEqual([['m', 'calm', null]])
-  expect(setUp({ calmest: null }).choose(undefined)).toBeNull()
-})
-
-test('a worker with room is waited for briefly, and a full one twice the time until a slot becomes free', () => {
-  const choose = (worker: WorkerPicture) => setUp({ worker }).choose('worker-1')
-  const waits = (waitMs: number) => ({ worker: 'worker-1', waitMs })
-  const full = { ...CALM, running: 8, share: 8 }
-  expect(choose(CALM)).toEqual(waits(250))
-  expect(choose(full)).toEqual(waits(1_000))
-  expect(choose({ ...full, meanGenerationMs: 60_000 })).toEqual(waits(2_000))
-  expect(choose({ ...full, meanGenerationMs: null })).toEqual(waits(250))
-})
-
-test('a turn of a worker with more than 1.25 times its share and two generations moves to the calmest, if there is one', () => {
-  placed.length = 0
-  const choose = (running: number, seat = 'busy', calmest: string | null = 'calm') =>
-    setUp({ worker: { ...CALM, slots: 16, running, share: 4 }, calmest }).choose(seat)
-  expect(choose(7)).toEqual({ worker: 'busy', waitMs: 250 })
-  expect(choose(8, 'busy', null)).toEqual({ worker: 'busy', waitMs: 250 })
+test('a first turn waits for the calmest worker, and is counted there at once', () => {
+  expect(setUp().seatsOf(callOf({ hasAnswer: false })).otherwise).toBe('calm')
+  expect(placed).toEqual(['calm'])
+  expect(setUp({ calmest: null }).seatsOf(callOf({ hasAnswer: false })).otherwise).toBeNull()
   expect(placed).toEqual([])
-  expect(choose(8)).toEqual({ worker: 'calm', waitMs: 250 })
-  expect(placed).toEqual([['m', 'calm', 'busy']])
-  expect(choose(8, 'calm')).toEqual({ worker: 'calm', waitMs: 250 })
 })
 
-test('nothing is offered to a worker that is not ready, or the only one', () => {
-  expect(setUp({ worker: null }).choose('w')).toBeNull()
+test('a later turn is counted at the calmest worker when it waits for it, because no seat was found', () => {
+  const { accept } = setUp().open(callOf())
+  expect(placed).toEqual([])
+  expect([accept('calm'), placed]).toEqual([true, ['calm']])
+})
+
+test('a home is waited for twice the time until a slot becomes free, from 250 ms to 2 s', () => {
+  const heldMs = (meanGenerationMs: number | null) => setUp({ meanGenerationMs }).seatsOf(callOf()).heldMs
+  expect([null, 100, 4_000, 60_000].map(heldMs)).toEqual([250, 250, 1_000, 2_000])
+})
+
+test('a home with more than 1.25 times its share and two generations is not waited for if another worker is calm', () => {
+  const accepts = (running: number, calmest: string | null = 'calm') =>
+    setUp({ worker: { running, share: 4 }, calmest })
+      .open(callOf())
+      .accept('busy')
+  expect([accepts(7), accepts(8), accepts(8, null)]).toEqual([true, false, true])
+})
+
+test('a home that is not ready is not waited for', () => {
+  expect(setUp({ worker: null }).open(callOf()).accept('gone')).toBe(false)
 })
 
 /** Returns heartbeats of four workers with 16 slots, which run these numbers of generations. */
 const beats = (...running: number[]) =>
   running.map((count, at) => {
     const engine = { model: 'm', ready: true, slots: 16, running: count, contextWindow: 4_096 }
-    const engines = [{ ...engine, takesOffers: true, meanGenerationMs: 500, slotTokensPerS: null }]
+    const engines = [{ ...engine, meanGenerationMs: 500, slotTokensPerS: null }]
     return { id: `worker-${at}`, form: FORM, kind: 'worker', name: 'worker', engines, late: false } as const
   })
 
@@ -175,8 +147,7 @@ test.each([1, 2])(
     })
     const counts = new Map<string, number>()
     for (let turn = 0; turn < 45; turn += 1) {
-      const chosen = sides[turn % gateways]?.open(callOf()).choose(undefined)
-      const worker = chosen?.worker ?? 'none'
+      const worker = sides[turn % gateways]?.open(callOf({ hasAnswer: false })).seats.otherwise ?? 'none'
       counts.set(worker, (counts.get(worker) ?? 0) + 1)
     }
     const most = Math.max((counts.get('worker-0') ?? 0) + 3, ...counts.values())

@@ -4,7 +4,6 @@ import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
-import { HomeWait } from '#apps/gateway/generation/home-wait.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
@@ -12,7 +11,7 @@ import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
-export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
+export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, home: null }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
 /** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
@@ -80,6 +79,8 @@ export function setUp(
         if (answer instanceof Error) throw answer
         return answer
       },
+      leaveHome: async () => void log.push('leave home'),
+      claimant: async () => options.claimant ?? null,
     },
     jobs: {
       async add({ id }) {
@@ -96,7 +97,6 @@ export function setUp(
       },
     },
     picture: {
-      knowsLong: () => true,
       find: () =>
         options.served === false
           ? null
@@ -119,22 +119,11 @@ export function setUp(
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
     watchWorker: (worker) => log.push(`watch ${worker}`),
     unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
-    openHomeWait: (job, seating) =>
-      new HomeWait(
-        {
-          async sendLook(worker) {
-            log.push(`look ${worker}`)
-            return options.looksUnheard !== true
-          },
-          record: {
-            leaveHome: async () => void log.push('leave home'),
-            claimant: async () => options.claimant ?? null,
-          },
-          onEnd: (end) => log.push(end),
-        },
-        job,
-        seating,
-      ),
+    async sendLook(worker) {
+      log.push(`look ${worker}`)
+      return options.looksUnheard !== true
+    },
+    onHomeWaitEnd: (end) => log.push(end),
     log: pino({ level: 'silent' }),
   })
   const dispatched = dispatch({

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
 import { createPrefills } from '#apps/worker/run/prefills.ts'
 
+const newRun = () => ({ signal: new AbortController().signal })
+
 function setUp() {
   const state = { rooms: 0 }
   const prefills = createPrefills(10_000, () => void (state.rooms += 1))
   const add = (tokens: number) => {
-    const [claim, run] = [{}, { signal: new AbortController().signal }]
+    const [claim, run] = [{}, newRun()]
     const mayBeLong = prefills.expect(claim)
-    prefills.claimed(claim, run)
+    prefills.pass(claim, run)
     prefills.begin(run, tokens)
     return { run, mayBeLong }
   }
@@ -25,9 +27,9 @@ test('long prompts are claimed while fewer tokens than the limit are computed', 
 
 test('one claim at a time may get a long prompt, until its prompt is counted', () => {
   const { prefills } = setUp()
-  const [first, run] = [{}, { signal: new AbortController().signal }]
+  const [first, run] = [{}, newRun()]
   expect([prefills.expect(first), prefills.expect({})]).toEqual([true, false])
-  prefills.claimed(first, run)
+  prefills.pass(first, run)
   prefills.end(first)
   expect(prefills.expect({})).toBe(false)
   prefills.begin(run, 100)
@@ -45,4 +47,13 @@ test('a worker looks again when it has room, if it has left long prompts waiting
   expect(state.rooms).toBe(0)
   prefills.end(next.run)
   expect(state.rooms).toBe(1)
+})
+
+test('a long prompt that was not claimed as such waits while the engine computes many tokens', () => {
+  const { prefills, add } = setUp()
+  const [short, hidden] = [newRun(), newRun()]
+  const { run } = add(20_000)
+  expect([prefills.begin(short, 100), prefills.begin(hidden, 5_000)]).toEqual([true, false])
+  prefills.end(run)
+  expect(prefills.begin(hidden, 5_000)).toBe(true)
 })

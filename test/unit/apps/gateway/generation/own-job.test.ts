@@ -4,7 +4,13 @@ import { setUp, WAITING } from './dispatch-under-test.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const HOMED = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, home: 'home' } as const
+const HOMED = {
+  status: 'waiting',
+  tag: 7,
+  ahead: 0,
+  costAhead: 0,
+  home: { worker: 'home', hasSeat: true },
+} as const
 const SEATS = { taken: ['one'], sought: ['one'], otherwise: null, heldMs: 300 }
 const CLAIM = { promptTokens: 10 }
 
@@ -15,7 +21,7 @@ test('a turn asks its home to look, and has no job while it waits for it', async
   expect(log).toEqual(['lift 1', 'look home'])
   dispatched.claimed({ worker: 'home', ...CLAIM })
   await after(1_000)
-  expect(log).toEqual(['lift 1', 'look home', 'home', 'watch home'])
+  expect(log).toEqual(['lift 1', 'look home', 'warm', 'watch home'])
 })
 
 test('a turn that its home does not claim in time gets its job', async () => {
@@ -24,7 +30,7 @@ test('a turn that its home does not claim in time gets its job', async () => {
   await after(301)
   expect(log).toEqual(['lift 1', 'look home', 'add 1'])
   dispatched.claimed({ worker: 'home', ...CLAIM })
-  expect(log.slice(3)).toEqual(['home', 'watch home'])
+  expect(log.slice(3)).toEqual(['warm', 'watch home'])
 })
 
 test('a turn that was claimed, but has no output yet, gets no job', async () => {
@@ -32,7 +38,7 @@ test('a turn that was claimed, but has no output yet, gets no job', async () => 
   await dispatched.begin()
   await after(301)
   dispatched.claimed({ worker: 'home', ...CLAIM })
-  expect(log).toEqual(['lift 1', 'look home', 'home', 'watch home'])
+  expect(log).toEqual(['lift 1', 'look home', 'warm', 'watch home'])
 })
 
 test('a home that is not ready, or does not listen, is given up at once', async () => {
