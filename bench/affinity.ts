@@ -1,4 +1,4 @@
-// Compares warm conversations, whose turns are offered to the worker of the turn before, with workers that pull at random,
+// Compares warm conversations, whose turns wait for the worker of the turn before, with workers that pull at random,
 // and with conversations that are pinned to an engine from their first turn on.
 //
 //   npm run bench:affinity [-- --only turns,system,flood,kill,one,sizes] [--conversations 48] [--turns 10] [--workers 4]
@@ -9,7 +9,7 @@
 // - flood: one account has four times as many conversations as the engines have slots, another one twice as many. Compares
 //   how many tokens each is served.
 // - kill: SIGKILL of the worker with most seats while no turn runs, then a turn of each conversation.
-// - one: a single worker, to which nothing is offered.
+// - one: a single worker, which no turn waits for.
 // - sizes: two engines of different sizes at light load. Compares which part of the requests each engine gets.
 //
 // The engines are simulated: a block pool in which the conversations do not all fit, and a time for each prompt token
@@ -18,7 +18,7 @@
 //
 //   npm run bench:affinity -- --engines HOST:PORT,HOST:PORT [--family hermes] [--block-tokens 16] [--tokens 450] [--rounds 2]
 //
-// Compares conversations with and without offers on real engines that run already, such as vLLM with `--grpc`: how much
+// Compares conversations with and without homes on real engines that run already, such as vLLM with `--grpc`: how much
 // of the earlier turns is cached, and the time to the first token. `--block-tokens` is the engines' `--block-size`. If the
 // cache of one engine holds all ten conversations of four turns with `--tokens` tokens, there is less to gain.
 import { availableParallelism, loadavg } from 'node:os'

@@ -1,11 +1,12 @@
 // Measures what a burst of long prompts adds to the gaps between the tokens of other streams on the same engine:
 // client ← gateway ← Redis ← worker ← simulator.
 //
-//   npm run bench:prefills [-- --streams 20 --prompts 16 --tokens 8000,32000 --rounds 3 --budget 512 --prefill-tokens 32768]
+//   npm run bench:prefills [-- --streams 20 --prompts 16 --tokens 8000,32000 --rounds 3 --budget 512 --prefill-tokens 32768 --slots 17]
 //
 // During the whole measurement, one short prompt after another is sent beside the streams, and the times to their first
 // tokens are measured. The engine computes prompts in order of arrival, so a short prompt waits for the long prompts
-// that the engine has. The worker gives the engine only a part of the burst at once (`PREFILL_TOKENS`).
+// that the engine has. The worker claims only a part of the burst at once (`PREFILL_TOKENS`). `--slots` is the number of
+// slots beside those of the streams. Without it, each prompt of the burst could have one.
 //
 // The simulator computes prompts in chunks, as vLLM does: a step has a budget of tokens (`--max-num-batched-tokens`),
 // which the running streams and the prompts share. So while prompts wait, each step is full, and the engine's own gap
@@ -44,6 +45,7 @@ const { values } = parseArgs({
     'step-ms': { type: 'string', default: '25' },
     'prefill-per-s': { type: 'string', default: '40000' },
     'prefill-tokens': { type: 'string', default: '32768' },
+    slots: { type: 'string' },
   },
 })
 const [streams, prompts, rounds] = [Number(values.streams), Number(values.prompts), Number(values.rounds)]
@@ -72,7 +74,7 @@ const cluster = await startCluster({
       {
         model: MODEL,
         files: 'demo',
-        maxNumSeqs: streams + DIRECT_STREAMS + prompts + 1,
+        maxNumSeqs: streams + DIRECT_STREAMS + Number(values.slots ?? prompts + 1),
         maxModelLen: WINDOW,
         kvBlocks: (4 * prompts * mostTokens) / 16,
         behaviour: { type: 'writes', tokens: STREAM_TOKENS },

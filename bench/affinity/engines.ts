@@ -24,7 +24,7 @@ type Side = 'on' | 'off'
 type Figures = { readonly share: number; readonly laterMs: number }
 
 /**
- * Compares conversations with and without offers on real engines, which run already and have one model. Each side of a
+ * Compares conversations with and without homes on real engines, which run already and have one model. Each side of a
  * round has a cluster and an account of its own, so it finds nothing in the caches that another side has sent.
  */
 export async function measureEngines(options: Options): Promise<Bar[]> {
@@ -72,7 +72,7 @@ async function measureSide(side: Side, { engines, family, tokens, blockTokens }:
     const firstsMs = later.map(({ firstTextMs }) => firstTextMs).toSorted((a, b) => a - b)
     const laterMs = quantile(firstsMs, 0.5)
     console.log(
-      `  offers ${side.padEnd(3)}  of ${prompts} tokens of later prompts ${cacheable} were sent before in whole blocks; ` +
+      `  homes ${side.padEnd(3)}  of ${prompts} tokens of later prompts ${cacheable} were sent before in whole blocks; ` +
         `${cached} of these were cached (${((100 * cached) / cacheable).toFixed(0)} %); ` +
         `first token p50 ${laterMs.toFixed(0)} ms, p90 ${quantile(firstsMs, 0.9).toFixed(0)} ms`,
     )

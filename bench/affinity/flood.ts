@@ -2,7 +2,7 @@ import type { Bar } from '../harness/bars.ts'
 import { converse, pauseMs } from './conversations.ts'
 import type { Load } from './load.ts'
 import { toEngine } from './load.ts'
-import { readOffers, startSide } from './start-side.ts'
+import { readHomeWaits, startSide } from './start-side.ts'
 
 const TURN_TOKENS = 60
 const SLOTS = 3
@@ -45,7 +45,7 @@ export async function measureFlood({ workers }: Load): Promise<Bar[]> {
     console.log(
       `a flooding account was served ${many} prompt tokens, another one ${few}; ${((100 * cached) / (many + few)).toFixed(0)} % were cached`,
     )
-    console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
+    console.log(`          waits for a home ${JSON.stringify(await readHomeWaits(side))}`)
     return [{ title: 'two accounts, one flooding: Jain', unit: '', bar: 0.98, isFloor: true, values: [jain] }]
   } finally {
     await side.cluster.stop()

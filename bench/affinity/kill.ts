@@ -1,10 +1,10 @@
 import type { Bar } from '../harness/bars.ts'
 import { converse, sendTurn, writeText } from './conversations.ts'
 import { toEngine, type Load } from './load.ts'
-import { readOffers, startSide } from './start-side.ts'
+import { readHomeWaits, startSide } from './start-side.ts'
 
 const TURN_TOKENS = 30
-/** The longest wait of an offer, and one second more. */
+/** The longest wait for a home, and one second more. */
 const MOST_MS = 3_000
 
 /**
@@ -37,7 +37,7 @@ export async function measureKill(load: Load): Promise<Bar[]> {
       `the worker of most of ${conversations} conversations was killed; then the slowest first token ` +
         `took ${slowestMs.toFixed(0)} ms`,
     )
-    console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
+    console.log(`          waits for a home ${JSON.stringify(await readHomeWaits(side))}`)
     return [{ title: 'seat killed: slowest first token', unit: ' ms', bar: MOST_MS, values: [slowestMs] }]
   } finally {
     await side.cluster.stop()

@@ -1,11 +1,11 @@
 import type { Bar } from '../harness/bars.ts'
 import { converse } from './conversations.ts'
 import { toEngine, type Load } from './load.ts'
-import { readOffers, startSide } from './start-side.ts'
+import { readHomeWaits, startSide } from './start-side.ts'
 
 const [CONVERSATIONS, TURNS, TURN_TOKENS] = [4, 3, 30]
 
-/** Measures how many offers are made to a worker that is the only one. */
+/** Measures how many turns wait for a worker that is the only one. */
 export async function measureOne(_load: Load): Promise<Bar[]> {
   const engine = toEngine({ conversations: CONVERSATIONS, workers: 1, wholeTokens: 1_000 })
   const side = await startSide('warm', { workers: 1, engine })
@@ -19,10 +19,8 @@ export async function measureOne(_load: Load): Promise<Bar[]> {
     }))
     const tokens = { firstTokens: TURN_TOKENS, laterTokens: TURN_TOKENS }
     await converse({ conversations, baseUrl: cluster.baseUrl, turns: TURNS, ...tokens })
-    const { refused = 0, ...made } = await readOffers(side)
-    const count = Object.values(made).reduce((sum, each) => sum + each, 0)
-    console.log(`one worker: ${count} offers, ${refused} turns whose seat was found`)
-    return [{ title: 'one worker: offers', unit: '', bar: 0, values: [count] }]
+    const count = Object.values(await readHomeWaits(side)).reduce((sum, each) => sum + each, 0)
+    return [{ title: 'one worker: waits for a home', unit: '', bar: 0, values: [count] }]
   } finally {
     await side.cluster.stop()
   }

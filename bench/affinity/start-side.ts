@@ -7,7 +7,7 @@ import { HOME_WAIT_ENDS } from '#apps/gateway/generation/own-job.ts'
 
 /**
  * The way in which turns come to workers:
- * - `warm`: turns are offered to the worker of the turn before, and first turns to the calmest worker.
+ * - `warm`: turns wait for the worker of the turn before, and first turns for the calmest worker.
  * - `random`: any worker takes them.
  * - `sticky`: each engine has a model of its own, so a conversation stays where it began. Only a scheduler that moves
  *   caches between engines could have fewer uncached tokens.
@@ -61,8 +61,8 @@ function writeCatalog(models: readonly string[]): string {
   return path
 }
 
-/** Returns how many offers of the first gateway ended in each way. */
-export async function readOffers({ cluster }: Side): Promise<Readonly<Record<string, number>>> {
+/** Returns how many waits for a home of the first gateway ended in each way. */
+export async function readHomeWaits({ cluster }: Side): Promise<Readonly<Record<string, number>>> {
   const [gateway] = cluster.gateways
   if (gateway === undefined) throw new Error('the cluster has no gateway')
   const counts = HOME_WAIT_ENDS.map(

@@ -2,7 +2,7 @@ import type { Bar } from '../harness/bars.ts'
 import { quantile } from '../harness/spread.ts'
 import { converse, writeText } from './conversations.ts'
 import { ANSWER_TOKENS, toEngine, type Load } from './load.ts'
-import { readOffers, startSide, type SideName } from './start-side.ts'
+import { readHomeWaits, startSide, type SideName } from './start-side.ts'
 
 const [SYSTEM_TOKENS, TURN_TOKENS] = [900, 60]
 
@@ -51,7 +51,8 @@ async function measureSide(name: SideName, load: Load, engine: ReturnType<typeof
       `  ${name.padEnd(8)}first token p50 ${quantile(firsts, 0.5).toFixed(0)} ms, p99 ${slowestMs.toFixed(0)} ms, ` +
         `generations by worker ${served.join(', ')}`,
     )
-    if (name === 'warm') console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
+    if (name === 'warm')
+      console.log(`          waits for a home ${JSON.stringify(await readHomeWaits(side))}`)
     return { slowestMs, imbalance }
   } finally {
     await side.cluster.stop()

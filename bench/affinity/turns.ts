@@ -4,7 +4,7 @@ import { quantile } from '../harness/spread.ts'
 import { converse } from './conversations.ts'
 import type { Load } from './load.ts'
 import { ANSWER_TOKENS, toEngine } from './load.ts'
-import { readOffers, startSide, type SideName } from './start-side.ts'
+import { readHomeWaits, startSide, type SideName } from './start-side.ts'
 
 const [FIRST_TOKENS, LATER_TOKENS] = [600, 120]
 
@@ -76,7 +76,8 @@ async function measureSide(name: SideName, load: Load, engine: ReturnType<typeof
       `  ${name.padEnd(8)}${uncached} of ${prompt} prompt tokens uncached, ${(tookMs / 1_000).toFixed(1)} s, ` +
         `first token of later turns p50 ${laterMs.toFixed(0)} ms, Redis ${redisUs.toFixed(0)} µs a call`,
     )
-    if (name === 'warm') console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
+    if (name === 'warm')
+      console.log(`          waits for a home ${JSON.stringify(await readHomeWaits(side))}`)
     return { uncached, tookMs, laterMs, redisUs }
   } finally {
     await side.cluster.stop()

@@ -49,6 +49,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
     for (const size of SIZES) {
       const model = `bench-${size}`
       await fill(redis, model, size)
+      await redis.hset(seatsKey(model), 'one', '1 worker-1')
       const jobs = Array.from({ length: CALLS }, () => generationJob({ model }))
       const lift = await slowlog(redis, async (at) => {
         const place = liftPlace({ accountId: `newcomer-${at}`, mostAhead: 10 * size })
@@ -69,7 +70,6 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
             'abcdefghijklmnop qrstuvwxyzabcdef',
           )
         }
-        await redis.hset(seatsKey(model), 'one', '1 worker-1')
         warm[`claim, ${name}`] = await slowlog(
           redis,
           async () => await record.claim(model, generationClaim({ worker: 'worker-1' })),
@@ -78,7 +78,6 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
           const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
           await record.settle(model, { id, epoch: 1, outcome: 'completed', ...usage }, { role: 'gateway' })
         }
-        await redis.del(seatsKey(model))
       }
       const settle = await slowlog(redis, async (at) => {
         const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }

@@ -96,8 +96,8 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /**
- * BullMQ's key prefix for the model's queue, which normally has one job for each waiting generation. The queue is named
- * `JOB_QUEUE`. `scripts/claim.lua` reads in the queue's hash `meta` whether the queue is paused.
+ * BullMQ's key prefix for the model's queue, which has one job for each waiting generation that any worker may take. The
+ * queue is named `JOB_QUEUE`. `scripts/claim.lua` reads in the queue's hash `meta` whether the queue is paused.
  */
 export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'

@@ -20,7 +20,6 @@ export const ANY_FAULTS: Budget = {
   'job-lost': 1,
   'job-doubled': 1,
   'hang-up': 1,
-  offer: 1,
 }
 
 const POISON_FAULTS = { total: 1, 'gateway-dies': 1, 'hand-back': 1, 'hang-up': 1 }
@@ -91,12 +90,6 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
     weaker: { epochStartedAnew: 'always' },
     faults: { total: 1, failover: 1 },
     breaks: 'two runs are mixed in one epoch',
-  },
-  {
-    name: 'a late offer takes the generation, whatever has become of it',
-    weaker: { offerTakes: 'any' },
-    faults: { offer: 1, 'hang-up': 1 },
-    breaks: 'what was settled runs again',
   },
   {
     name: 'a claim without an answer is not listed',

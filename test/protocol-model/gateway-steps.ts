@@ -40,14 +40,13 @@ const DEAD = {
   keptUnder: null,
   run: 0,
 } as const
-const NEVER_WHEN_OVER = { offer: 0, 'hang-up': 0, 'lift-delayed': 0, 'worker-misjudged': 0 }
+const NEVER_WHEN_OVER = { 'hang-up': 0, 'lift-delayed': 0, 'worker-misjudged': 0 }
 const NEVER_WHEN_DEAD = { ...NEVER_WHEN_OVER, 'gateway-misjudged': 0, 'gateway-silent': 0 }
 
 function openSteps(state: State, rules: Rules): Step[] {
   const { gateway, store, run } = state
   const steps = [
     ...(gateway.liftWanted ? liftSteps(state) : []),
-    ...PLACES.flatMap((place) => offerSteps(state, place)),
     ...PLACES.flatMap((place) => eventSteps(state, place, rules)),
     ...watchSteps(state, rules),
     ...faultStep(state, { fault: 'hang-up', label: 'the caller hangs up' }, (left) =>
@@ -81,17 +80,6 @@ function liftSteps(state: State): Step[] {
     })),
   ]
 }
-
-/** The lift of an epoch was answered, and the worker is said to have the generation's beginning in its cache. */
-function offerSteps(state: State, place: Place): Step[] {
-  const { epoch, liftWanted } = state.gateway
-  if (liftWanted || epoch > OFFERED_EPOCHS) return []
-  const label = `the gateway offers it to worker ${place}`
-  return faultStep(state, { fault: 'offer', label }, (from) => ({ ...from, offer: { place, epoch } }))
-}
-
-/** Only a first epoch is offered. */
-const OFFERED_EPOCHS = 1
 
 function liftAnswered(state: State): State {
   const fence = state.gateway.fencePending

@@ -43,7 +43,6 @@ function exchanged(state: State): State {
     earlier: state.earlier.map(storeOf),
     gateway: { ...state.gateway, worker: nameOf(state.gateway.worker) },
     workers: [second, first],
-    offer: state.offer === null ? null : { ...state.offer, place: state.offer.place === 0 ? 1 : 0 },
   }
 }
 

@@ -26,7 +26,7 @@ function isLess(left: Uint32Array, right: Uint32Array): boolean {
 }
 
 function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): void {
-  const { gateway, earlier, delayedLift, left, workers, offer } = state
+  const { gateway, earlier, delayedLift, left, workers } = state
   const [first, second] = swap ? [workers[1], workers[0]] : workers
   words[0] = packWorker(first) * 65_536 + packWorker(second)
   words[1] = packStore(state.store, swap)
@@ -52,9 +52,7 @@ function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): vo
   word = word * 4 + Number(state.keyMissing) * 2 + Number(state.misjudged)
   word = word * 4 + state.jobs
   word = word * 8 + (delayedLift?.epoch ?? 0)
-  word = word * 4 + (delayedLift?.ids ?? 0)
-  word = word * 4 + packName(offer?.place ?? null, swap)
-  words[5] = word * 8 + (offer?.epoch ?? 0)
+  words[5] = word * 4 + (delayedLift?.ids ?? 0)
   word = left.total
   for (const fault of FAULTS) word = word * 4 + left[fault]
   words[6] = word

@@ -33,7 +33,6 @@ const NO_FAULTS: Budget = {
   'job-lost': 0,
   'job-doubled': 0,
   'hang-up': 0,
-  offer: 0,
 }
 
 /** Creates the state machine of one generation under the rules and faults of a case. */

@@ -19,8 +19,6 @@ export type Rules = {
   readonly epochStartedAnew: 'never' | 'when-let-go' | 'always'
   /** When a worker claims: with a job and sometimes without one, or only with a job. */
   readonly claims: 'also-without-job' | 'with-job'
-  /** What a claim by an offer may take: the generation only while it waits, or whatever has become of it. */
-  readonly offerTakes: 'waiting' | 'any'
   /** Whether a worker whose claim is unanswered counts as one that runs the generation. */
   readonly claimingIsListed: boolean
   /** Until when the record says which worker to watch: until the first event of the epoch, or always. */
@@ -63,7 +61,6 @@ export const SOUND: Rules = {
   repeatedClaimChecked: true,
   epochStartedAnew: 'never',
   claims: 'also-without-job',
-  offerTakes: 'waiting',
   claimingIsListed: true,
   recordNamesWorker: 'until-first-event',
   endKept: 'until-settled',

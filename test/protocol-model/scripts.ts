@@ -44,22 +44,6 @@ export function claim(
   return [handed(written(state, { ...state.store, record: claimed })), answer]
 }
 
-/**
- * Gives the offered generation to a worker if it waits in the epoch of the offer. A claim whose answer was lost is repeated
- * like every other claim.
- */
-export function claimOffered(
-  state: State,
-  { place, epoch }: { place: Place; epoch: number },
-  rules: Rules,
-): ReturnType<typeof claim> {
-  const { record } = state.store
-  if (record === null || record.epoch !== epoch) return [state, null]
-  if (record.waiting || rules.offerTakes === 'waiting') return claim(state, place, rules)
-  const stolen = { ...state, store: { ...state.store, record: { ...record, waiting: true, settled: null } } }
-  return claim(stolen, place, rules)
-}
-
 /** Ends the generation in any state. If there are several settlements, the first one wins. */
 export function settle(
   state: State,

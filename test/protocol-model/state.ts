@@ -40,8 +40,6 @@ export const FAULTS = [
   'job-doubled',
   /** The caller disconnects. This does not count as a fault. */
   'hang-up',
-  /** The generation is offered to a worker. This does not count as a fault. */
-  'offer',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
@@ -125,11 +123,6 @@ export type State = {
   readonly keyMissing: boolean
   /** Jobs of the queue that wait: each gives a worker a turn. */
   readonly jobs: number
-  /**
-   * The worker and epoch of an offer. The worker may act on it at any time and more than once, so an offer may be lost,
-   * late and doubled.
-   */
-  readonly offer: { readonly place: Place; readonly epoch: number } | null
   readonly delayedLift: { readonly epoch: number; readonly ids: number } | null
   readonly gateway: Gateway
   readonly workers: readonly [Worker, Worker]
@@ -161,7 +154,6 @@ export function initialState(budget: Budget): State {
     run: 0,
     keyMissing: false,
     jobs: 0,
-    offer: null,
     delayedLift: null,
     gateway: {
       doing: 'open',

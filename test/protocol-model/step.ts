@@ -8,7 +8,7 @@ export function step(label: string, next: State): Step {
 }
 
 /** Returns whether the event does not count as a fault. */
-const isFree = (fault: Fault) => fault === 'hang-up' || fault === 'offer'
+const isFree = (fault: Fault) => fault === 'hang-up'
 
 function mayFail(state: State, fault: Fault): boolean {
   return state.left[fault] > 0 && (isFree(fault) || state.left.total > 0)

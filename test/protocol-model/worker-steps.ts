@@ -1,5 +1,5 @@
 import type { Rules } from './rules.ts'
-import { claim, claimOffered, settle } from './scripts.ts'
+import { claim, settle } from './scripts.ts'
 import { IDLE, PLACES, TOKENS, released, withMoreJobs, withWorker, wrong } from './state.ts'
 import type { Place, State, Store, Worker } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
@@ -19,7 +19,6 @@ export function workerSteps(
     const kill = (dying: State) => withWorker(dying, place, { up: false })
     return [
       ...claimSteps(state, place, rules),
-      ...offerSteps(state, place, rules),
       ...(worker.doing === 'running' ? runSteps(state, place, { poison, rules }) : []),
       ...(holdsRun(worker) ? releaseSteps(state, place, rules) : []),
       ...faultStep(state, { fault: 'worker-dies', label: `worker ${place} dies` }, kill),
@@ -59,27 +58,6 @@ function claimSteps(state: State, place: Place, rules: Rules): Step[] {
     steps.push(...faultStep(state, { fault: 'worker-outdated', label }, outdate))
   }
   return steps
-}
-
-/**
- * Returns the steps of a worker that has an offer. It claims by the id, whether it has a job or not, and removes the
- * generation's job afterwards.
- */
-function offerSteps(state: State, place: Place, rules: Rules): Step[] {
-  const { offer } = state
-  const worker = state.workers[place]
-  if (offer === null || offer.place !== place || worker.doing !== 'idle' || worker.outdated) return []
-  const [after, answer] = claimOffered(state, offer, rules)
-  if (answer === null) return []
-  const label = `worker ${place} claims by the offer`
-  const taken = claimed(withMoreJobs(after, -1), place, { ...answer, rules })
-  const lost = { fault: 'answer-lost', label: `${label}, but the answer is lost` } as const
-  return [
-    step(label, taken),
-    ...faultStep(state, lost, (from) =>
-      withWorker(claimOffered(from, offer, rules)[0], place, { doing: 'claiming' }),
-    ),
-  ]
 }
 
 /** A worker with free slots may be given the generation that it already runs, if a failover has lost its claim. */
@@ -194,7 +172,6 @@ function replaced(state: State, place: Place): State {
     store: withoutWorker(fresh.store, place),
     earlier: fresh.earlier.map((store) => withoutWorker(store, place)),
     gateway: gateway.worker === place ? { ...gateway, worker: 'gone' } : gateway,
-    offer: fresh.offer?.place === place ? null : fresh.offer,
   }
 }
 

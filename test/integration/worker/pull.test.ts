@@ -69,7 +69,7 @@ async function setUp() {
   async function liftHomed(home: string, heldMs: number) {
     const job = generationJob({ model })
     const seats = { ...NO_SEATS, taken: ['seat'], otherwise: home, heldMs }
-    expect(await record.lift(await generationLift(job, { seats }))).toMatchObject({ home })
+    expect(await record.lift(await generationLift(job, { seats }))).toMatchObject({ home: { worker: home } })
     return queuedJob(model, job.id)
   }
 
