@@ -16,12 +16,9 @@ export type Affinity = {
 
 export type SeatedCall = Pick<GenerationCall, 'caller' | 'model' | 'request' | 'conversation' | 'session'>
 
-/** The seats of one request, which all its choices share. */
+/** The seats of one request. */
 export type Seating = {
-  /**
-   * A turn without a seat waits for the calmest worker, if there is one. The further choices of a request wait for the home
-   * of the first one, because its engine computes the prompt that they have in common.
-   */
+  /** A turn without a seat waits for the calmest worker, if there is one. */
   readonly seats: Seats
   /** Returns whether the generation is to wait for its home: it is ready, and has not too much to do. */
   accept(home: string): boolean
@@ -95,7 +92,7 @@ type Picture = Pick<ClusterPicture, 'findWorker' | 'notePlaced'>
 
 /** A class, because a gateway has one object for each request that it runs. */
 class RequestSeating implements Seating {
-  seats: Seats
+  readonly seats: Seats
   readonly #picture: Picture
   readonly #model: string
 
@@ -108,7 +105,6 @@ class RequestSeating implements Seating {
   /** A placed turn is counted at once: heartbeats are a second apart, and until then one worker would get all turns. */
   accept(home: string) {
     const { otherwise, sought } = this.seats
-    this.seats = { ...this.seats, sought: [], otherwise: home }
     const found = this.#picture.findWorker(this.#model, home)
     if (found === null) return false
     if (home === otherwise) {

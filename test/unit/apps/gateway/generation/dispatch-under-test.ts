@@ -142,7 +142,6 @@ export function setUp(
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
-      choicePlace: liftPlace(),
       startWait: options.startWait ?? null,
       queued: () => {},
       claimed: () => {},
