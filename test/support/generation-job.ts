@@ -55,7 +55,6 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     remainingMs: 60_000,
     ids: new Uint32Array(),
     choices: null,
-    choices: null,
     promptTokens: null,
     engineDeaths: NO_ENGINE_DEATHS,
     seats: NO_SEATS,

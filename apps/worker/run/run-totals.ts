@@ -11,7 +11,9 @@ export type Totals = {
   readonly outputTokens: number
 }
 
-type CountedRun = Pick<RunningGeneration, 'usage' | 'earlierTokens' | 'output' | 'choices' | 'hasOutput'>
+type CountedRun = Pick<RunningGeneration, 'usage' | 'earlierTokens' | 'output' | 'hasOutput'> & {
+  readonly choices: { readonly length: number }
+}
 
 export type RunTotals = {
   /** Notes that a run has ended. `live` must not return it any more. */

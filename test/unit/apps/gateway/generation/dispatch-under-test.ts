@@ -56,6 +56,8 @@ export function setUp(
     epoch: () => epoch,
     worker: () => null,
     ids: () => Uint32Array.from(options.ids ?? []),
+    idCount: () => (options.ids ?? []).length,
+    choices: () => null,
     expect: ({ worker, nonce }) => void log.push(`expect ${worker} ${nonce}`),
     raise({ restart }) {
       epoch += 1
