@@ -32,7 +32,7 @@ import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
-import { createOpenRuns } from './generation/request-runs.ts'
+import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
 import { createRecoveryNotes } from './generation/note-recoveries.ts'
 import { openAffinity } from './generation/affinity.ts'
@@ -225,7 +225,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       nowMs,
     }),
     reserve,
-    openRuns: createOpenRuns({
+    openRun: createOpenRun({
       openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
       dispatch: createDispatch({
         record,

@@ -86,7 +86,7 @@ export type WorkerServices = {
 
 /** The features of a worker of this version, by the kind of its model. */
 const FEATURES = {
-  chat: ['chat', 'continue', 'logprobs', 'choices', 'raw-prompt'],
+  chat: ['chat', 'continue', 'logprobs', 'raw-prompt'],
   embedding: ['embedding'],
 } as const
 
@@ -235,7 +235,15 @@ export function serveEngine(deps: {
     if (epoch > 1) log.info({ requestId: id, epoch, after: ids.length }, 'takes a generation over')
     else engineMetrics.noteQueueWait(model.name, waitedMs)
     const span = traceRun(claim)
+    // A claim takes one slot, because the number of choices is not known before it is answered. The other slots are
+    // taken even if none is free: the engine queues what it cannot run yet.
+    const choiceSlots = Array.from({ length: countOpen(claim) - 1 }, slots.take)
+    const onChoiceEnd = () => {
+      choiceSlots.pop()?.()
+      pull.look()
+    }
     const onClose = () => {
+      for (const leave of choiceSlots) leave()
       live.delete(liveNumber)
       trials.end(run)
       prefills.end(run)
@@ -244,7 +252,7 @@ export function serveEngine(deps: {
       runs.noteEnd(run, nowMs() - startedMs)
       span.end()
     }
-    const run = running.open(claim, onClose, span)
+    const run = running.open(claim, onClose, { span, onChoiceEnd })
     prefills.pass(claim, run)
     const liveNumber = live.add(run)
     return run
@@ -315,6 +323,11 @@ export function serveEngine(deps: {
       watch.stop()
     },
   }
+}
+
+/** Returns the number of choices that have not ended. */
+function countOpen({ job, choices = [] }: ClaimedGeneration): number {
+  return (job.choices ?? 1) - choices.filter(({ ended }) => ended).length
 }
 
 /** The key of one epoch's span. The span of the next epoch, mostly in another worker, is linked to it. */

@@ -4,13 +4,11 @@ import { createCreditLine, type CreditWaitEnd } from '#apps/gateway/generation/c
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import { createGrowHold, type HoldGrowth } from '#apps/gateway/generation/grow-hold.ts'
-import { createHoldShares, type HoldShares } from '#apps/gateway/generation/hold-shares.ts'
 import { createReserve } from '#apps/gateway/generation/reserve.ts'
 import { createRunningHolds } from '#apps/gateway/generation/running-holds.ts'
 import { capOutput, paidOutput } from '#apps/worker/run/cap-output.ts'
 import { createPaidOutput } from '#apps/worker/run/paid-output.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { toChoiceId } from '#libs/contracts/choices.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { sizeOf } from '#libs/contracts/request-size.ts'
 import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
@@ -67,7 +65,7 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
     toQueueMs: (ownMs) => ownMs,
     onShortage: () => undefined,
   })
-  /** The running answers, by the number of their stream. */
+  /** The running requests, by the number of their stream. */
   const streams = new Map<number, Stream>()
   const growHold = createGrowHold({
     billing,
@@ -107,44 +105,35 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
     }
     const wasPaid = billing.availableAtGrant(call.id) >= neededNano
     inputEstimate.learn(model.id, call.size, promptTokens)
-    const shares = createHoldShares(hold, choices)
-    const received = answers.map(() => 0)
-    const used = () => {
-      const tokens = received.reduce((sum, each) => sum + each, 0)
-      const amountNano = BigInt(shares.whole().amountNano)
-      return {
-        amountNano,
-        usedNano: priceTokens({ input: promptTokens, cachedInput: 0, output: tokens }, prices),
-        tokens,
-      }
+    let job = generationJob({
+      id: call.id,
+      model: model.id,
+      stream: (lastStream += 1),
+      hold,
+      tenant: caller,
+      maxOutputTokens: most,
+      contextWindow: model.contextWindow,
+      ...(choices > 1 && { choices }),
+    })
+    const dispatched = {
+      job: () => job,
+      growHold: (grown: Hold) => void (job = { ...job, hold: grown }),
     }
+    const received = answers.map(() => 0)
+    const sum = () => received.reduce((all, each) => all + each, 0)
+    const used = () => ({
+      amountNano: BigInt(job.hold.amountNano),
+      usedNano: priceTokens({ input: promptTokens, cachedInput: 0, output: sum() }, prices),
+      tokens: sum(),
+    })
     const leaveHolds = runningHolds.enter({ call, used })
-    const ends = await Promise.all(
-      answers.map(async (tokens, choice) => {
-        const job = generationJob({
-          id: toChoiceId(call.id, choice),
-          model: model.id,
-          stream: (lastStream += 1),
-          hold: shares.of(choice),
-          tenant: caller,
-          maxOutputTokens: most,
-          contextWindow: model.contextWindow,
-        })
-        const ended = await runAnswer(job, {
-          shares,
-          choice,
-          tokens,
-          promptTokens,
-          onTokens: (passedOn) => void (received[choice] = passedOn),
-        })
-        shares.completed(choice, { promptTokens, completionTokens: ended.tokens })
-        expectedOutput.learn(model.id, caller.accountId, ended)
-        return ended
-      }),
-    )
+    await runAnswers(dispatched, { answers, promptTokens, received })
+    for (const [choice, tokens] of received.entries()) {
+      expectedOutput.learn(model.id, caller.accountId, { tokens, isCut: tokens < (answers[choice] ?? 0) })
+    }
     leaveHolds()
-    const completionTokens = ends.reduce((sum, { tokens }) => sum + tokens, 0)
-    const { receipt } = shares.whole()
+    const completionTokens = sum()
+    const { receipt } = job.hold
     setTimeout(
       () =>
         billing.settle({
@@ -162,75 +151,72 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
     return completionTokens === output ? { kind: 'whole', neededNano } : { kind: 'cut', neededNano, wasPaid }
   }
 
-  /** Runs one answer as its worker does, and resolves when it has ended. */
-  async function runAnswer(
-    job: ChatJob,
-    of: {
-      shares: HoldShares
-      choice: number
-      tokens: number
-      promptTokens: number
-      onTokens: (passedOn: number) => void
-    },
-  ): Promise<{ tokens: number; isCut: boolean }> {
-    const { shares, choice, promptTokens } = of
-    let cap = capOutput(job, promptTokens, job.contextWindow)
+  /** Runs the answers of a request as their worker does, and resolves when all have ended. */
+  async function runAnswers(
+    dispatched: { job: () => ChatJob; growHold: (grown: Hold) => void },
+    of: { answers: readonly number[]; promptTokens: number; received: number[] },
+  ): Promise<void> {
+    const { answers, promptTokens, received } = of
+    const { stream, contextWindow } = dispatched.job()
+    let cap = capOutput(dispatched.job(), promptTokens, contextWindow)
     if (cap.status === 'hold-too-small') {
       try {
-        const { choices } = shares
-        const ask = (hold: Hold) => reserve.exact({ ...job, hold }, { promptTokens, choices })
-        job = { ...job, hold: await shares.replace(choice, promptTokens, ask) }
+        dispatched.growHold(await reserve.exact(dispatched.job(), promptTokens))
       } catch (error) {
-        if (isShortage(error)) return { tokens: 0, isCut: true }
+        if (isShortage(error)) return
         throw error
       }
-      cap = capOutput(job, promptTokens, job.contextWindow)
+      cap = capOutput(dispatched.job(), promptTokens, contextWindow)
     }
-    if (cap.status !== 'capped') return { tokens: 0, isCut: true }
-    shares.claimed()
-    const { maxTokens: mostTokens, paidTokens } = cap
-    const total = Math.min(of.tokens, mostTokens)
-    let { hold } = job
-    let produced = 0
-    let passedOn = 0
-    const dispatched = {
-      job: () => job,
-      growHold: (grown: Hold) => void (job = { ...job, hold: grown }),
-    }
-    const inbox = { stream: job.stream, worker: () => 'worker-1', epoch: () => 1 }
+    if (cap.status !== 'capped') return
+    const { maxTokens, paidTokens } = cap
+    const mostTokens = answers.length * maxTokens
+    const { hold } = dispatched.job()
+    let { amountNano } = hold
+    const inbox = { stream, worker: () => 'worker-1', epoch: () => 1 }
     const paid = createPaidOutput({
       written: 0,
       paidTokens,
       mostTokens,
+      choices: answers.length,
       ask(moreTokens) {
-        const short = { type: 'generation-short', amountNano: hold.amountNano, moreTokens } as const
-        setTimeout(
-          () => streams.has(job.stream) && growHold({ dispatched, inbox, shares, choice }, short),
-          BUS_MS,
-        )
+        const short = { type: 'generation-short', amountNano, moreTokens } as const
+        setTimeout(() => streams.has(stream) && growHold({ dispatched, inbox }, short), BUS_MS)
       },
-      onPaid: (ids) => void (passedOn += ids.length),
     })
+    const open = new Set(
+      answers.map((tokens, choice) => ({
+        choice,
+        total: Math.min(tokens, maxTokens),
+        produced: 0,
+        passOn(ids: ArrayLike<number>) {
+          received[choice] = (received[choice] ?? 0) + ids.length
+          return ids.length
+        },
+      })),
+    )
     const ended = Promise.withResolvers<void>()
-    streams.set(job.stream, {
-      onHold({ amountNano, share = hold, isFinal }) {
-        const isLarger =
-          BigInt(amountNano) > BigInt(hold.amountNano) || share.outputTokens > hold.outputTokens
-        if (isLarger) hold = { ...hold, ...share, amountNano }
-        paid.raise(paidOutput(hold, { input: promptTokens, limit: mostTokens }), isFinal)
+    streams.set(stream, {
+      onHold(answered) {
+        if (BigInt(answered.amountNano) > BigInt(amountNano)) ({ amountNano } = answered)
+        const limits = { input: promptTokens, limit: mostTokens }
+        paid.raise(paidOutput({ ...hold, amountNano }, limits), answered.isFinal)
       },
       step() {
-        const ids = IDS.subarray(0, Math.min(STEP_TOKENS, total - produced))
-        produced += ids.length
-        if (ids.length > 0) passedOn += paid.take(ids).length
-        of.onTokens(passedOn)
-        if (passedOn === total || paid.isOver()) ended.resolve()
+        for (const answer of open) {
+          const ids = IDS.subarray(0, Math.min(STEP_TOKENS, answer.total - answer.produced))
+          answer.produced += ids.length
+          if (ids.length > 0) paid.take(ids, answer.passOn)
+          if (received[answer.choice] !== answer.total && !paid.isOver()) continue
+          open.delete(answer)
+          paid.leave(answer.passOn, maxTokens - (received[answer.choice] ?? 0))
+        }
+        if (open.size === 0) ended.resolve()
       },
     })
     await ended.promise
     paid.close()
-    streams.delete(job.stream)
-    return { tokens: passedOn, isCut: passedOn < of.tokens }
+    streams.delete(stream)
   }
 
   return {

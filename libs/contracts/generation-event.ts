@@ -19,6 +19,8 @@ export type GenerationEvent =
   | TokenLogprobs
   | VectorsReady
   | GenerationShort
+  | ChoiceBegin
+  | ChoiceEnd
   | GenerationEnd
   | GenerationError
 
@@ -35,8 +37,8 @@ export type GenerationClaimed = {
    */
   readonly promptTokens: number
   /**
-   * The number of token ids that earlier epochs have generated and after which this epoch continues. It is 0 in epoch
-   * 1, and in an epoch that generates the whole output again.
+   * The number of token ids that earlier epochs have generated and after which this epoch continues, of all choices
+   * together. It is 0 in epoch 1, and in an epoch that generates the whole output again.
    */
   readonly after: number
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
@@ -141,12 +143,23 @@ export type GenerationShort = {
 
 export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
 
-export type GenerationEnd = {
-  readonly type: 'generation-end'
+/**
+ * The output and the token ids from this event on, this event's ids included, belong to this choice. An epoch begins
+ * with choice 0, so a generation with one choice has no such event.
+ */
+export type ChoiceBegin = { readonly type: 'choice'; readonly choice: number }
+
+/** The end of the present choice, while another choice of the generation has not ended. */
+export type ChoiceEnd = Ending & { readonly type: 'choice-end' }
+
+/** The end of the last choice, and with it of the generation. */
+export type GenerationEnd = Ending & { readonly type: 'generation-end' }
+
+type Ending = {
   readonly finishReason: (typeof FINISH_REASONS)[number]
   /** The stop string that ended the answer's text; absent if none did. */
   readonly stopString?: string
-  /** The usage of all epochs, with the tokens that earlier epochs generated. */
+  /** The usage of the prompt and of this one choice over all epochs, with the tokens that earlier epochs generated. */
   readonly usage: Usage
 }
 

@@ -5,14 +5,6 @@ import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 /** An int64 amount as text: JSON numbers and Redis' Lua would round it. */
 const Int64Text = z.string().regex(/^\d{1,19}$/)
 
-/**
- * The share of one choice in a hold that pays for several choices of one prompt, in output tokens: the tokens of this
- * choice, and the tokens of all other choices. The amount of the hold pays for the prompt once, and each choice
- * computes with the whole amount. So the price is rounded once, as in billing.
- */
-export const HoldShare = z.object({ outputTokens: z.int().min(0), otherTokens: z.int().min(0) })
-export type HoldShare = z.infer<typeof HoldShare>
-
 /** The money set aside for one generation, and the prices that turn its amount into tokens. */
 export const Hold = z.object({
   amountNano: Int64Text,
@@ -22,12 +14,10 @@ export const Hold = z.object({
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
   /**
-   * The number of output tokens that the hold's amount pays for, in addition to the estimated input. With a small
-   * balance the number may be below the caller's limit; the hold can grow while the generation runs.
+   * The number of output tokens, of all choices together, that the hold's amount pays for in addition to the estimated
+   * input. With a small balance the number may be below the caller's limit; the hold can grow while the generation runs.
    */
   outputTokens: z.int().min(0),
-  /** With it, `outputTokens` and this are a `HoldShare`. Absent if the request has one choice. */
-  otherTokens: HoldShare.shape.otherTokens.optional(),
   /**
    * True if the account's credits limited the hold's amount. A prompt that this amount cannot pay fails with
    * `insufficient_credits`.
@@ -56,19 +46,15 @@ export const GenerationJob = z.object({
   hold: Hold,
   /** The owner of the prompt. Engines keep the cached prefixes of one account, or of one key, apart from all others. */
   tenant: z.object({ accountId: z.string(), keyId: z.string() }),
-  /** The caller's output limit, or the model's if the caller sets none. Credits may lower it. 0 for embeddings. */
+  /**
+   * The caller's output limit for each choice, or the model's if the caller sets none. Credits may lower it. 0 for
+   * embeddings.
+   */
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
   request: GenerationRequest,
-  /**
-   * The number of the choice that the generation makes. It is added to the request's seed, if there is one: with one
-   * seed, all choices would be the same. Absent: 0.
-   */
-  choice: z
-    .int()
-    .min(0)
-    .max(MAX_CHOICES - 1)
-    .optional(),
+  /** How many answers to the prompt the generation makes. Absent: one. */
+  choices: z.int().min(2).max(MAX_CHOICES).optional(),
   /** The W3C `traceparent` of the generation's trace; absent if the generation is not traced. */
   traceparent: z.string().optional(),
 })

@@ -1,8 +1,11 @@
+import { MAX_CHOICES } from '#libs/contracts/choices.ts'
 import {
   BLAMES,
   DECLINE_REASONS,
   FINISH_REASONS,
   GENERATION_ERROR_CODES,
+  type ChoiceEnd,
+  type GenerationEnd,
   type GenerationEvent,
   type Logprob,
   type PromptLogprob,
@@ -104,26 +107,8 @@ const CODECS = {
   },
   'generation-end': {
     code: 6,
-    toValue({ finishReason, stopString, usage }) {
-      const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage
-      const values = [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
-      return stopString === undefined ? values : [...values, stopString]
-    },
-    fromValue(value) {
-      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens, stopString] =
-        readArray(value)
-      return {
-        type: 'generation-end',
-        finishReason: readOneOf(finishReason, FINISH_REASONS),
-        ...(stopString !== undefined && { stopString: readText(stopString) }),
-        usage: {
-          promptTokens: readNumber(promptTokens),
-          cachedTokens: readNumber(cachedTokens),
-          completionTokens: readNumber(completionTokens),
-          reasoningTokens: readNumber(reasoningTokens),
-        },
-      }
-    },
+    toValue: toEndValue,
+    fromValue: (value) => ({ type: 'generation-end', ...readEnd(value) }),
   },
   'generation-error': {
     code: 7,
@@ -186,7 +171,47 @@ const CODECS = {
       return { type: 'prompt-logprobs', first: readNumber(first), tokens: tokens.map(readPromptLogprob) }
     },
   },
+  choice: {
+    code: 13,
+    toValue: (event) => event.choice,
+    fromValue: (value) => ({ type: 'choice', choice: readChoice(value) }),
+  },
+  'choice-end': {
+    code: 14,
+    toValue: toEndValue,
+    fromValue: (value) => ({ type: 'choice-end', ...readEnd(value) }),
+  },
 } as const satisfies Codecs
+
+type End = ChoiceEnd | GenerationEnd
+
+function toEndValue({ finishReason, stopString, usage }: End): readonly unknown[] {
+  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage
+  const values = [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+  return stopString === undefined ? values : [...values, stopString]
+}
+
+function readEnd(value: unknown): Omit<End, 'type'> {
+  const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens, stopString] =
+    readArray(value)
+  return {
+    finishReason: readOneOf(finishReason, FINISH_REASONS),
+    ...(stopString !== undefined && { stopString: readText(stopString) }),
+    usage: {
+      promptTokens: readNumber(promptTokens),
+      cachedTokens: readNumber(cachedTokens),
+      completionTokens: readNumber(completionTokens),
+      reasoningTokens: readNumber(reasoningTokens),
+    },
+  }
+}
+
+/** A choice is the index of a list. */
+function readChoice(value: unknown): number {
+  const choice = readNumber(value)
+  if (Number.isInteger(choice) && choice >= 0 && choice < MAX_CHOICES) return choice
+  throw new FrameError(`there is no choice ${choice}`)
+}
 
 const toPair = ({ token, logprob }: Logprob) => [token, logprob]
 

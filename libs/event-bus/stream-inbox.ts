@@ -5,7 +5,8 @@ import type { ReceivedEntry } from './frame.ts'
 /*
  * An inbox is the gateway's end of one generation's stream. It exists through all epochs of the generation; an epoch is
  * one attempt to run it, by one claim. The inbox has the state of the present epoch. Token ids outlive epochs, so that
- * the next worker continues after them.
+ * the next worker continues after them. They are kept by choice: an event `choice` says to which choice the ids belong
+ * from there on, 0 at the begin of an epoch.
  *
  * WAITING (`open`, no worker)
  *   No event of this epoch was accepted yet. The gateway may know from the record which worker claimed the epoch
@@ -36,7 +37,7 @@ import type { ReceivedEntry } from './frame.ts'
  * From several states:
  *   - `lose`, from WAITING and RUNNING: LOST, with the caller's reason.
  *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run the generation is asked to
- *     stop. With `restart`, ids and unread events are dropped.
+ *     stop. With `restart`, the ids of the choices that have not ended are dropped.
  *   - `close`, from all: CLOSED.
  */
 
@@ -80,8 +81,15 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   epoch(): number
   /** Boot id of the worker whose events count in this epoch; null before the first event. */
   worker(): string | null
-  /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
+  /**
+   * Returns all token ids that were accepted, over all epochs: the ids of choice 0, then of choice 1, and so on. Later ids
+   * do not change the array.
+   */
   ids(): Uint32Array
+  /** Returns the number of these ids. */
+  idCount(): number
+  /** Returns how these ids belong to the choices; null if all belong to choice 0, and it has not ended. */
+  choices(): readonly ReceivedChoice[] | null
   /**
    * Sets the worker from which this inbox expects the epoch's events. According to the record, this worker has claimed
    * the epoch. The gateway asks it about the stream each second, until an event arrives.
@@ -89,8 +97,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
    * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so earlier
-   * epochs add no more token ids to this inbox. Without `restart`, the inbox keeps all token ids, and its accepted
-   * events can still be read. With `restart`, all token ids and all unread events are dropped.
+   * epochs add no more token ids to this inbox. The events that were accepted can still be read. With `restart`, the
+   * token ids of the choices that have not ended are dropped.
    */
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
@@ -102,6 +110,9 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   untilOver(): Promise<void>
   close(): void
 }
+
+/** `count`: the number of the choice's token ids. A choice that has ended is not run again. */
+export type ReceivedChoice = { readonly count: number; readonly ended: boolean }
 
 /**
  * How an event was received. `gap`: an earlier event is missing, so this one is not accepted and must come again.
@@ -163,7 +174,9 @@ class Inbox implements StreamInbox, InboxFeed {
   #denials = 0
   #after = 0
   #state: 'open' | 'ended' | 'lost' = 'open'
-  #ids = NO_IDS
+  readonly #choices: [ChoiceIds, ...ChoiceIds[]] = [new ChoiceIds()]
+  /** The choice to which the next ids belong. */
+  #present = this.#choices[0]
   #idCount = 0
   #accepted: InboxEvent[] = []
   #ready: InboxEvent[] | null = null
@@ -186,7 +199,25 @@ class Inbox implements StreamInbox, InboxFeed {
   }
 
   ids() {
-    return this.#ids.subarray(0, this.#idCount)
+    const [first, ...others] = this.#choices
+    if (others.length === 0) return first.all()
+    const all = new Uint32Array(this.#idCount)
+    let at = 0
+    for (const { ids, count } of this.#choices) {
+      all.set(ids.subarray(0, count), at)
+      at += count
+    }
+    return all
+  }
+
+  idCount() {
+    return this.#idCount
+  }
+
+  choices() {
+    const [first, ...others] = this.#choices
+    if (others.length === 0 && !first.ended) return null
+    return this.#choices.map(({ count, ended }) => ({ count, ended }))
   }
 
   expect(claim: Claim) {
@@ -202,13 +233,9 @@ class Inbox implements StreamInbox, InboxFeed {
     this.#expected = null
     this.#denials = 0
     this.#state = 'open'
-    if (restart) {
-      // A new array, so that views of the old one stay as they are.
-      this.#ids = NO_IDS
-      this.#idCount = 0
-      this.#accepted = []
-      this.#ready = null
-    }
+    if (restart) for (const choice of this.#choices) choice.restart()
+    this.#present = this.#choices[0]
+    this.#idCount = this.#choices.reduce((sum, { count }) => sum + count, 0)
     this.#after = this.#idCount
     return this.#epoch
   }
@@ -315,28 +342,56 @@ class Inbox implements StreamInbox, InboxFeed {
     if (sender !== undefined) this.#onStop(sender, this.#epoch)
   }
 
-  #keepIds(more: readonly number[]) {
-    const count = this.#idCount + more.length
-    if (count > this.#ids.length) {
-      const larger = new Uint32Array(Math.max(FIRST_IDS, this.#ids.length * 2, count))
-      larger.set(this.#ids.subarray(0, this.#idCount))
-      this.#ids = larger
-    }
-    // The ids are copied one by one, because a typed array's `set` takes longer for the few ids of a step.
-    for (const id of more) this.#ids[this.#idCount++] = id
-  }
-
   #take(event: GenerationEvent | Unreadable, more: readonly number[]) {
     if (event.type === 'unreadable') return this.#end('unreadable')
     if (this.#lastSeq === 1 && !this.#mayBeFirst(event)) return this.#end('misfit')
-    if (more.length > 0) this.#keepIds(more)
+    if (event.type === 'choice') this.#present = this.#find(event.choice)
+    if (more.length > 0) {
+      this.#present.push(more)
+      this.#idCount += more.length
+    }
     this.#accepted.push(event)
-    if (endsEpoch(event)) this.#state = 'ended'
+    if (event.type === 'choice-end') this.#present.ended = true
+    else if (endsEpoch(event)) this.#state = 'ended'
+  }
+
+  #find(choice: number): ChoiceIds {
+    while (this.#choices.length <= choice) this.#choices.push(new ChoiceIds())
+    return this.#choices[choice] ?? this.#present
   }
 
   /** A claim must continue after the ids of this inbox. */
   #mayBeFirst(event: GenerationEvent): boolean {
     return event.type === 'generation-claimed' ? event.after === this.#after : isRefusal(event)
+  }
+}
+
+/** The token ids of one choice. */
+class ChoiceIds {
+  ids = NO_IDS
+  count = 0
+  ended = false
+
+  all(): Uint32Array {
+    return this.ids.subarray(0, this.count)
+  }
+
+  push(more: readonly number[]): void {
+    const count = this.count + more.length
+    if (count > this.ids.length) {
+      const larger = new Uint32Array(Math.max(FIRST_IDS, this.ids.length * 2, count))
+      larger.set(this.all())
+      this.ids = larger
+    }
+    // The ids are copied one by one, because a typed array's `set` takes longer for the few ids of a step.
+    for (const id of more) this.ids[this.count++] = id
+  }
+
+  /** Drops the ids, unless the choice has ended. Views of the array stay as they are. */
+  restart(): void {
+    if (this.ended) return
+    this.ids = NO_IDS
+    this.count = 0
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { HoldShare } from '#libs/contracts/generation-job.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { ordersChannel, workerChannel } from './channels.ts'
 import { CountId } from './token-counts.ts'
@@ -20,8 +19,6 @@ export type AskedStream = z.infer<typeof AskedStream>
 const AnsweredHold = StreamEpoch.extend({
   /** An int64 amount as text; the former amount if nothing more can be paid. */
   amountNano: z.string().regex(/^\d{1,19}$/),
-  /** The present share of the choice, if several choices share the hold; else absent. */
-  share: HoldShare.optional(),
   /** True if no larger hold will come. */
   isFinal: z.boolean(),
 })

@@ -21,6 +21,7 @@ import {
   toStoredJob,
   unpackJob,
   unpackStoredJob,
+  type ChoiceBefore,
   type EngineDeaths,
   type PackedJob,
 } from './pack-job.ts'
@@ -64,6 +65,8 @@ export type Lifting = {
   readonly remainingMs: number
   /** The token ids of the output so far. This epoch continues after them. Empty in epoch 1 and after a restart. */
   readonly ids: Uint32Array
+  /** How the ids belong to the choices; null if all belong to choice 0. */
+  readonly choices: readonly ChoiceBefore[] | null
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
@@ -122,6 +125,8 @@ export type Claim =
       readonly job: GenerationJob
       /** The token ids after which the output continues. */
       readonly ids: Uint32Array
+      /** How the ids belong to the choices. Absent: all belong to choice 0. */
+      readonly choices?: readonly ChoiceBefore[]
       readonly promptTokens: number | null
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
@@ -325,7 +330,7 @@ export function createGenerationRecord(options: {
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
     if (stored === null) return { status: 'unreadable', ...problem }
-    const { idCount, promptTokens, engineDeaths = NO_ENGINE_DEATHS } = stored
+    const { idCount, choices, promptTokens, engineDeaths = NO_ENGINE_DEATHS } = stored
     const [requestBytes, idBytes] = await Promise.all([
       stored.isRequestApart ? redis.getBuffer(promptKey(model, id)) : EMPTY,
       idCount > 0 ? redis.getBuffer(idsKey(model, id)) : EMPTY,
@@ -334,7 +339,7 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
+    const facts = { ids, ...(choices && { choices }), promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
     return { status: 'claimed', id, epoch, job, ...facts }
   }
 }
@@ -356,7 +361,7 @@ function toLiftArguments(
   lifting: Lifting,
   { graceMs, request }: { graceMs: number; request: Buffer | '' },
 ): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, choices, promptTokens, engineDeaths } = lifting
   const { taken, sought, otherwise, heldMs } = lifting.seats
   return [
     modelPrefix(job.model),
@@ -377,6 +382,7 @@ function toLiftArguments(
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, {
       idCount: ids.length,
+      ...(choices !== null && { choices: [...choices] }),
       promptTokens,
       ...(engineDeaths.count > 0 && { engineDeaths }),
     }),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { z } from 'zod'
+import { MAX_CHOICES } from '#libs/contracts/choices.ts'
 import { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
@@ -34,23 +35,17 @@ type RecordFields = Pick<GenerationJob, 'id' | 'model' | 'gateway' | 'stream'>
 export async function packJob(job: GenerationJob): Promise<PackedJob> {
   const { id, model, gateway, stream, request, hold, ...others } = job
   const rest = { hold: toStoredHold(hold, gateway), ...others }
-  const compressed = largeRequests.get(request) ?? compressLarge(request)
+  const compressed = compressLarge(request)
   const jobText = JSON.stringify(compressed === null ? { ...rest, request } : rest)
   const requestBytes = compressed === null ? EMPTY : await compressed
   const bytes = Buffer.byteLength(jobText) + requestBytes.length
   return { id, model, gateway, stream, jobText, requestBytes, bytes }
 }
 
-/** The compressed texts of large requests. The jobs of a request's choices have the same request. */
-const largeRequests = new WeakMap<GenerationJob['request'], Promise<Buffer>>()
-
 /** Returns null for a small request. */
 function compressLarge(request: GenerationJob['request']): Promise<Buffer> | null {
   const text = JSON.stringify(request)
-  if (text.length <= INLINE_REQUEST_BYTES) return null
-  const compressed = deflate(text)
-  largeRequests.set(request, compressed)
-  return compressed
+  return text.length <= INLINE_REQUEST_BYTES ? null : deflate(text)
 }
 
 /** Packs a job whose hold was replaced, without compressing its unchanged request again. */
@@ -84,12 +79,21 @@ export type EngineDeaths = z.infer<typeof EngineDeaths>
 
 export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
+/**
+ * One choice of a generation at the begin of an epoch: how many of the epoch's ids are its own, and whether it ended in
+ * an earlier epoch, so that it is not run again.
+ */
+const ChoiceBefore = z.object({ count: z.int().min(0), ended: z.boolean() })
+export type ChoiceBefore = z.infer<typeof ChoiceBefore>
+
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of versions of Millrace that did not mark them. */
   form: z.string().optional(),
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
+  /** The choices, in the order of their ids. Absent: all ids belong to choice 0. */
+  choices: z.array(ChoiceBefore).max(MAX_CHOICES).optional(),
   promptTokens: z.int().min(0).nullable(),
   /** Absent if no engine has died while it ran the generation. */
   engineDeaths: EngineDeaths.optional(),
@@ -99,7 +103,7 @@ type StoredJob = z.infer<typeof StoredJob>
 
 export function toStoredJob(
   { jobText, requestBytes }: PackedJob,
-  epoch: Pick<StoredJob, 'idCount' | 'promptTokens' | 'engineDeaths'>,
+  epoch: Pick<StoredJob, 'idCount' | 'choices' | 'promptTokens' | 'engineDeaths'>,
 ): string {
   const isRequestApart = requestBytes.length > 0
   const fields = JSON.stringify({ form: JOB_FORM, isRequestApart, ...epoch })

@@ -54,6 +54,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     bounds: { accountBytes: 1_000_000_000, modelBytes: 1_000_000_000 },
     remainingMs: 60_000,
     ids: new Uint32Array(),
+    choices: null,
     promptTokens: null,
     engineDeaths: NO_ENGINE_DEATHS,
     seats: NO_SEATS,

@@ -75,7 +75,7 @@ const BYTES_PER_TOKEN = 4
 /** The time that an engine takes for a token of the prompt, as a share of the time for a token of the output. */
 const PREFILL_SHARE = 0.01
 const BEAT_MS = 1_000
-const NO_IDS = new Uint32Array(0)
+const ONE = { length: 1 }
 const DRAIN_BOUND_MS = 30_000
 const PROBE_MS = 100
 
@@ -203,7 +203,7 @@ export function simulateQueue(given: {
     gateway.expectedOutput.learn(MODEL, account.id, { tokens: output, isCut: false })
     const usage = { promptTokens: prompt, cachedTokens: 0, completionTokens: output, reasoningTokens: 0 }
     const counted = { tokens: output, mostTokens: null, firstMs: 0, lastMs: ms }
-    totals.noteEnd({ usage, output: counted, earlierIds: NO_IDS, hasOutput: () => true }, ms)
+    totals.noteEnd({ usage, output: counted, earlierTokens: 0, choices: ONE, hasOutput: () => true }, ms)
     if (nowMs() >= measureFromMs) tokens.set(account.id, (tokens.get(account.id) ?? 0) + used)
     fill()
     next()

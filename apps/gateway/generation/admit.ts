@@ -22,13 +22,7 @@ import type { StartWait, StartWaits } from './start-waits.ts'
  * when output has begun, and `leave` when the generation has ended.
  */
 export type Admission = {
-  /** The place of the request's first choice, which most requests have alone. */
   readonly place: Place
-  /**
-   * The place in the queue of each choice after the first. The record does not refuse such a choice, however many
-   * generations wait before it, because the request was admitted with its first choice.
-   */
-  readonly choicePlace: Place
   /** The wait for the model's start, if no worker was ready; null if one was. */
   readonly startWait: StartWait | null
   /** Notes the cost of the generations that wait before this one. */
@@ -104,7 +98,7 @@ export function createAdmit(deps: {
   const grammars = createGrammarBound()
 
   return (call) => {
-    const { caller, model, size, isRepeated, choices = 1 } = call
+    const { caller, model, size, isRepeated } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
@@ -131,7 +125,6 @@ export function createAdmit(deps: {
 
     const serving = found ?? STARTING
     const { cost, fixedCost } = expectCost(call)
-    const choiceCost = cost - fixedCost
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
     const fullPerMs = serving.slots * slotPerMs
@@ -154,13 +147,11 @@ export function createAdmit(deps: {
     if (ownAhead > mostAhead) throw refuseNow(refuse(ownAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
-    const endWait = waiting.enter(account, cost + (choices - 1) * choiceCost)
+    const endWait = waiting.enter(account, cost)
     const startWait = isUnserved ? startWaits.enter(call) : null
     let costAhead: number | null = null
-    const owner = { accountId: caller.accountId, weight: caller.weight }
     return {
-      place: { ...owner, cost, fixedCost, mostAhead },
-      choicePlace: { ...owner, cost: choiceCost, fixedCost: 0, mostAhead: NO_BOUND },
+      place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
       startWait,
       queued(ahead) {
         // The wait for a model's start says nothing about the speed of the queue.
@@ -204,8 +195,7 @@ const STARTING: ModelPicture = {
   contextWindow: 0,
 }
 /**
- * Any number of tokens may wait before a further choice. While a model is being started, any number of tokens may wait
- * before every generation. The queue of such a model is bounded by two other limits: the number of requests that may
+ * While a model is being started, any number of tokens may wait before every generation. The queue of such a model is bounded by two other limits: the number of requests that may
  * wait for its start (`start-waits.ts`), and the number of bytes that may be queued.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER

@@ -19,7 +19,7 @@ export type Affinity = {
 
 export type SeatedCall = Pick<GenerationCall, 'caller' | 'model' | 'request' | 'conversation' | 'session'>
 
-/** The seats of one request, which all its choices share. */
+/** The seats of one request. */
 export type Seating = {
   /** A turn without a seat waits for the calmest worker, if there is one. */
   readonly seats: Seats

@@ -62,8 +62,7 @@ import type { StartWait } from './start-waits.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. If the choices of the request take turns (`choice-trials.ts`), `again` first waits for the turn
- *   of this choice. It then waits for a turn at the pace, and sends the lift and its job repeatedly until the record
+ *   counts as demand. `again` waits for a turn at the pace, and sends the lift and its job repeatedly until the record
  *   answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
@@ -117,8 +116,6 @@ type Next = {
   readonly need: string
   readonly hold: Hold | null
   readonly engineDeaths: EngineDeaths
-  /** Resolves when the generation may be queued. Absent: at once. */
-  readonly turn?: Promise<void> | undefined
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -198,6 +195,7 @@ class DispatchedGeneration implements Dispatched {
   #tag: number | null = null
   #epoch = 1
   #ids: Uint32Array = NO_IDS
+  #choices: ReturnType<StreamInbox['choices']> = null
   #promptTokens: number | null = null
   #engineDeaths = NO_ENGINE_DEATHS
   #needs: Needs
@@ -255,7 +253,7 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold, engineDeaths, turn }: Next) {
+  async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     // Nothing of the last epoch stays: no looks, no job, no turn at the pace and no watched worker.
     this.close()
@@ -264,6 +262,7 @@ class DispatchedGeneration implements Dispatched {
     // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
+    this.#choices = inbox.choices()
     this.#engineDeaths = engineDeaths
     if (hold !== null) this.growHold(hold)
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
@@ -275,7 +274,6 @@ class DispatchedGeneration implements Dispatched {
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
-    await Promise.race([turn, over])
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
@@ -321,6 +319,7 @@ class DispatchedGeneration implements Dispatched {
       bounds: this.#deps.bounds,
       remainingMs: remainingMs(),
       ids: this.#ids,
+      choices: this.#choices,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
       seats: seating.seats,

@@ -1,6 +1,4 @@
-import { toRequestId } from '#libs/contracts/choices.ts'
 import type { Usage } from '#libs/contracts/generation-event.ts'
-import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -12,8 +10,6 @@ import type { Settlements } from './settlements.ts'
 export type EndGeneration = (generation: {
   readonly dispatched: Dispatched
   readonly inbox: StreamInbox
-  /** The request's hold, as billing granted it last. Another choice than this one may have let it grow. */
-  readonly hold: Hold
   readonly outcome: SettlementOutcome
   readonly usage: Usage
   /** A time of this process's monotonic clock. */
@@ -23,8 +19,7 @@ export type EndGeneration = (generation: {
 
 /**
  * Settles a generation, then informs its worker: the worker stops the generation if it still runs, and may forget it in
- * any case. A generation that was never queued has only a hold, which is released. Of a request with several choices,
- * only the first one has a hold.
+ * any case. A generation that was never queued has only a hold, which is released.
  */
 export function createEndGeneration(deps: {
   settlements: Pick<Settlements, 'add' | 'releaseHold'>
@@ -34,24 +29,21 @@ export function createEndGeneration(deps: {
 }): EndGeneration {
   const { settlements, stopWorker, streamSettled } = deps
 
-  return ({ dispatched, inbox, hold, outcome, usage, deadlineMs, timing }) => {
-    const { id } = dispatched.job()
-    if (!dispatched.mayBeQueued()) {
-      if (toRequestId(id) === id) settlements.releaseHold(id)
-      return
-    }
+  return ({ dispatched, inbox, outcome, usage, deadlineMs, timing }) => {
+    const job = dispatched.job()
+    if (!dispatched.mayBeQueued()) return settlements.releaseHold(job.id)
     const { promptTokens, cachedTokens, completionTokens } = usage
     const heard = inbox.worker()
     const epoch = inbox.epoch()
     if (heard !== null && outcome !== 'completed') stopWorker(heard, { stream: inbox.stream, epoch })
     const ending = {
-      job: { ...dispatched.job(), hold },
+      job,
       epoch,
       outcome: outcome === 'cancelled' && promptTokens === 0 ? 'never-ran' : outcome,
       promptTokens,
       cachedTokens,
       completionTokens,
-      extraCost: toListedCost(dispatched.job().request, usage),
+      extraCost: toListedCost(job.request, usage),
       deadlineMs,
       timing,
     } as const

@@ -3,21 +3,19 @@ import { LONG, LONG_TOKENS, type Needs } from '#libs/generation-record/needs.ts'
 
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
- * a worker that does not know raw prompts would render them with the chat template, and a worker that does not know
- * choices would spend the hold of all choices on the one that it runs. `promptTokens`: the estimated tokens of the prompt.
+ * and a worker that does not know raw prompts would render them with the chat template. `promptTokens`: the estimated
+ * tokens of the prompt.
  */
 export function firstNeeds(
-  { request, hold }: Pick<GenerationJob, 'request' | 'hold'>,
+  { request }: Pick<GenerationJob, 'request'>,
   promptTokens: number,
 ): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
   const isRaw = request.kind === 'chat' && request.rawPrompt !== undefined
-  const isShared = hold.otherTokens !== undefined
   const features = [
     request.kind,
     ...(hasLogprobs ? ['logprobs'] : []),
     ...(isRaw ? ['raw-prompt'] : []),
-    ...(isShared ? ['choices'] : []),
     ...(isLong(request, promptTokens) ? [LONG] : []),
   ]
   return { features, window: 0 }

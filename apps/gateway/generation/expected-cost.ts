@@ -9,28 +9,26 @@ import type { GenerationCall } from './generation-call.ts'
  * Returns the expected cost of a generation in the fair order of the queue, in tokens. It is the sum of
  * - the estimated tokens of the input. For a prompt, the estimate is at most the context window. For an embedding, it
  *   is at most one context window for each of its inputs. Longer texts are refused;
- * - the mean output of the account's answers, at most the limit of the caller and of the model;
+ * - for each choice, the mean output of the account's answers, at most the limit of the caller and of the model;
  * - the weight of log probabilities (`toListedCost`);
  * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
  *
- * A further choice of the request costs its prompt and its output as well, because any worker may claim it. Only after
- * the choice has run is it known whether the worker's engine had the prompt in its cache. The settlement of the choice
- * then corrects the cost (`request-runs.ts`). The grammars are compiled once.
+ * All choices of a request run on one engine, which computes the prompt and compiles the grammars once.
  */
 export type ExpectCost = (
-  call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,
+  call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens' | 'choices'>,
 ) => Pick<Place, 'cost' | 'fixedCost'>
 
 export function createExpectCost(deps: {
   inputEstimate: Pick<InputEstimate, 'estimate'>
   expectedOutput: Pick<ExpectedOutput, 'expect'>
 }): ExpectCost {
-  return ({ caller, model, request, size, maxOutputTokens }) => {
+  return ({ caller, model, request, size, maxOutputTokens, choices = 1 }) => {
     const limit = Math.min(maxOutputTokens ?? Infinity, model.maxOutputTokens)
     const { mean } = deps.expectedOutput.expect(model.id, caller.accountId)
     const windows = request.kind === 'embedding' ? request.inputs.length : 1
     const prompt = Math.min(deps.inputEstimate.estimate(model.id, size), windows * model.contextWindow)
-    const output = Math.min(limit, Math.round(mean))
+    const output = choices * Math.min(limit, Math.round(mean))
     const fixedCost = size.grammarTokens
     const listed = toListedCost(request, { promptTokens: prompt, completionTokens: output }) ?? 0
     return { cost: prompt + output + listed + fixedCost, fixedCost }

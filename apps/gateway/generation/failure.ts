@@ -1,4 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import { Interruption } from './interrupted.ts'
 
 /**
@@ -27,4 +28,23 @@ export function toFailure(error: unknown): Failure {
   if (error.cause instanceof CallersFailure) return 'of-caller'
   if (error.cause instanceof Interruption && OF_SERVICE.has(error.cause.reason)) return 'of-service'
   return UNKNOWN.has(error.code) ? 'unknown' : 'refused'
+}
+
+/** Returns the outcome of a request's settlement, and whether the settlement has the usage. */
+export function toOutcome(
+  failure: Failure | null,
+  { isComplete, hasOutput }: { isComplete: boolean; hasOutput: boolean },
+): { outcome: SettlementOutcome; isUsed: boolean } {
+  switch (failure) {
+    case null:
+      return { outcome: isComplete ? 'completed' : 'cancelled', isUsed: true }
+    case 'of-caller':
+      return { outcome: 'cancelled', isUsed: true }
+    case 'of-service':
+      return { outcome: 'fault', isUsed: false }
+    case 'refused':
+      return { outcome: 'fault', isUsed: hasOutput }
+    case 'unknown':
+      return { outcome: 'fault', isUsed: true }
+  }
 }

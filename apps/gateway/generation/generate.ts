@@ -6,9 +6,8 @@ import type { Admission, Admit } from './admit.ts'
 import type { Generate, SendOutput } from './generation-call.ts'
 import type { Observe, Observed } from './observe.ts'
 import { CallersFailure } from './failure.ts'
-import type { Run } from './generation-run.ts'
+import type { OpenRun, Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
-import type { OpenRuns, RequestRuns } from './request-runs.ts'
 import type { Reserve } from './reserve.ts'
 
 /**
@@ -16,8 +15,8 @@ import type { Reserve } from './reserve.ts'
  * steps is here. The steps are in other files: `admit.ts`, `reserve.ts`, `generation-run.ts`, `receive-vectors.ts` and
  * `observe.ts`.
  *
- * A request may want several answers to its prompt. Then each of these choices is a generation. They are admitted,
- * reserved and settled together (`request-runs.ts`), and each one is received by itself.
+ * A request may want several answers to its prompt. The events of these choices come in one stream, in which `choice`
+ * says to which choice the next events belong.
  *
  * The gateway decides everything about the generation. When its worker is lost, the generation goes on with another
  * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the
@@ -29,7 +28,7 @@ import type { Reserve } from './reserve.ts'
 export function createGenerate(deps: {
   admit: Admit
   reserve: Reserve
-  openRuns: OpenRuns
+  openRun: OpenRun
   receiveVectors: ReceiveVectors
   observe: Observe
   /** The longest time of a generation, queueing included. */
@@ -37,7 +36,7 @@ export function createGenerate(deps: {
   /** A clock that never goes back. */
   nowMs: () => number
 }): Generate {
-  const { admit, reserve, openRuns, receiveVectors, observe, limitMs, nowMs } = deps
+  const { admit, reserve, openRun, receiveVectors, observe, limitMs, nowMs } = deps
 
   return async (call, send) => {
     const deadlineMs = nowMs() + limitMs
@@ -45,7 +44,7 @@ export function createGenerate(deps: {
 
     const observed = observe(call)
     let admission: Admission | null = null
-    let runs: RequestRuns | null = null
+    let run: Run | null = null
 
     try {
       admission = await traceStep(call.span, 'admit', { toErrorType, run: () => admit(call) })
@@ -56,9 +55,9 @@ export function createGenerate(deps: {
       })
       const sending = call.span.child(`send ${call.model.id}`, { kind: 'PRODUCER' })
       const { traceparent } = sending
-      const opened = openRuns(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
+      const opened = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
 
-      runs = opened
+      run = opened
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
       observed.admitted(() => opened.tokens())
@@ -67,21 +66,21 @@ export function createGenerate(deps: {
         observed.awaitsStart()
       }
 
-      await opened.untilReceived(async (run) => await receive(run, { send, observed }))
+      await receive(opened, { send, observed })
     } catch (error) {
       observed.failed(error)
-      runs?.fail(error)
+      run?.fail(error)
       throw error
     } finally {
       admission?.leave()
-      observed.ended(runs?.settle() ?? null)
+      observed.ended(run?.settle() ?? null)
     }
   }
 
   async function receive(run: Run, { send, observed }: { send: SendOutput; observed: Observed }) {
     const sendReceived = () => {
       const received = run.takeOutput()
-      if (received.length > 0) send(received, run.choice)
+      if (received.length > 0) send(received, run.choice())
     }
 
     for await (const batch of run.inbox) {
@@ -109,6 +108,11 @@ export function createGenerate(deps: {
           case 'generation-error':
             sendReceived()
             throw toApiError(event)
+          case 'choice':
+            sendReceived()
+            run.begin(event.choice)
+            break
+          case 'choice-end':
           case 'generation-end':
             run.complete(event)
             break

@@ -27,10 +27,7 @@ export type GenerationCall = {
   readonly choices?: number
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
-  /**
-   * Called once for each choice, before its first output is sent, with the usage of the prompt: the tokens, and how many
-   * were cached.
-   */
+  /** Called once, before output is sent, with the usage of the prompt: the tokens, and how many were cached. */
   readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
@@ -65,8 +62,7 @@ export type OutputEvent = Extract<
 >
 
 /**
- * Runs a request's generation, or one for each of its choices, and passes the output to `send` in batches, one for each
- * bus message and choice. The last event of each choice is `generation-end`. The last of these events has the usage
+ * Runs a request's generation, and passes the output to `send` in batches, one for each bus message and choice. The last event of each choice is `generation-end`. The last of these events has the usage
  * of the request: the prompt once, and the output of all choices.
  *
  * Throws an `ApiError`, before or after the first batch, and also the errors of `send`. Aborting the signal cancels the

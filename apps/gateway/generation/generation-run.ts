@@ -1,36 +1,38 @@
 import type {
+  ChoiceEnd,
   GenerationDeclined,
   GenerationClaimed,
   GenerationEnd,
   GenerationShort,
   Usage,
 } from '#libs/contracts/generation-event.ts'
-import { toChoiceId } from '#libs/contracts/choices.ts'
-import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
-import type { Seating } from './affinity.ts'
+import type { Affinity } from './affinity.ts'
 import type { AskForReport } from './ask-for-report.ts'
-import type { ChoiceTrials } from './choice-trials.ts'
+import { ChoiceOutputs } from './choice-outputs.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { ExpectedOutput } from './expected-output.ts'
+import { toFailure, toOutcome, type Failure } from './failure.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { GenerationStream, OpenStream } from './open-stream.ts'
 import type { GrowHold } from './grow-hold.ts'
-import type { HoldShares } from './hold-shares.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
+import type { RunningHolds, RunningRequest } from './running-holds.ts'
 import type { Suspect, Suspects } from './suspects.ts'
 import { createTiming, type Timing } from './timing.ts'
+import { toCharge } from './to-charge.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
 export type Run = {
   readonly call: GenerationCall
-  /** The number of the choice that the generation makes, from 0. */
-  readonly choice: number
+  /** The number of the choice to which the present output belongs, from 0. */
+  choice(): number
   readonly inbox: StreamInbox
   /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
   queue(): Promise<void>
@@ -42,36 +44,33 @@ export type Run = {
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
   /** Returns the number of inputs whose vectors were received. */
   vectorsReceived(): number
+  /** Notes that the next output belongs to this choice. The output of the choice before it must have been taken. */
+  begin(choice: number): void
   received(event: OutputEvent): void
-  complete(end: GenerationEnd): void
+  /** Notes the end of the present choice, or of the whole generation. */
+  complete(end: ChoiceEnd | GenerationEnd): void
   isComplete(): boolean
   /**
-   * Returns the output that was received since the last call and may be sent. It counts as sent from now on. If no
-   * other worker could continue the output and the client does not stream, all output is kept back until it is
-   * complete. So the generation can begin anew with another worker.
+   * Returns the output of the present choice that was received since the last call and may be sent. It counts as sent
+   * from now on. If no other worker could continue the output and the client does not stream, all output of a choice is
+   * kept back until the choice is complete. So it can begin anew with another worker.
    */
   takeOutput(): readonly OutputEvent[]
   /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
-  /** Returns the usage of the complete output, else of the received output. */
-  usage(): Usage
-  /** Notes the error with which the request fails. */
-  failed(error: unknown): void
-  /** Ends the generation with this outcome and usage. Must be called once. */
-  settle(ending: { readonly outcome: SettlementOutcome; readonly usage: Usage }): void
+  /** Returns the number of output tokens that were received. */
+  tokens(): number
+  /** Records a failure. What the request then costs: see `failure.ts`. A caller who had left before pays as usual. */
+  fail(error: unknown): void
+  /** Ends the generation. Must be called once. Returns the usage of the complete output, else null. */
+  settle(): Usage | null
 }
 
 export type OpenRun = (call: GenerationCall, reserved: Reserved) => Run
 
-export type Reserved = {
-  readonly choice: number
+type Reserved = {
   readonly admission: Admission
-  readonly shares: HoldShares
-  /** Null if the request has one choice. */
-  readonly trials: ChoiceTrials | null
-  readonly seating: Seating
-  /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
-  readonly toEndUsage: (own: Usage) => Usage
+  readonly hold: Hold
   readonly maxOutputTokens: number
   /** A time of `nowMs`. */
   readonly deadlineMs: number
@@ -79,7 +78,7 @@ export type Reserved = {
   readonly traceparent: string | undefined
 }
 
-export type RunDeps = {
+type RunDeps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
   readonly recovery: Recovery
@@ -89,6 +88,10 @@ export type RunDeps = {
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
   readonly askForReport: AskForReport
+  readonly openSeating: Affinity['open']
+  readonly enterHold: RunningHolds['enter']
+  /** True if answers include their cost. */
+  readonly showsCost: boolean
   /** Boot id of this gateway. */
   readonly gateway: string
   /** A clock that never goes back. */
@@ -100,14 +103,10 @@ export function createOpenRun(deps: RunDeps): OpenRun {
 }
 
 /** A class, because a gateway has one run for each open stream, and fourteen closures instead would take 0.8 KB. */
-class GenerationRun implements Run {
+class GenerationRun implements Run, RunningRequest {
   readonly call: GenerationCall
-  readonly choice: number
   readonly #deps: RunDeps
   readonly #admission: Admission
-  readonly #shares: HoldShares
-  readonly #trials: ChoiceTrials | null
-  readonly #toEndUsage: Reserved['toEndUsage']
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
   readonly #stream: GenerationStream
@@ -115,59 +114,60 @@ class GenerationRun implements Run {
   readonly #dispatched: Dispatched
   readonly #progress: Progress
   readonly #timing: Timing
-  #output: OutputEvent[] = []
+  readonly #outputs = new ChoiceOutputs()
+  readonly #leaveHolds: () => void
   #wasSent = false
   #vectorCount = 0
-  /** How many tokens of the prompt were received with their log probabilities. */
-  #promptListed = 0
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
   #end: GenerationEnd | null = null
-  /** The usage of this choice's complete output. */
-  #usage: Usage | null = null
+  /** The usage of the choices that are complete; null if none is. */
+  #completed: Usage | null = null
+  #failure: Failure | null = null
 
   constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
-    const { choice, admission, shares, trials, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
-    const { model, request, size } = call
+    const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { model, request, size, choices = 1 } = call
     this.call = call
-    this.choice = choice
     this.#deps = deps
     this.#admission = admission
-    this.#shares = shares
-    this.#trials = trials
-    this.#toEndUsage = reserved.toEndUsage
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal, () => this.#callerLeft())
-    const suspect = suspects.open(() => this.#epochTokens(), trials)
+    const suspect = suspects.open(() => this.#epochTokens())
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
     this.#dispatched = dispatch({
       job: {
-        id: toChoiceId(call.id, choice),
+        id: call.id,
         model: model.id,
         gateway: deps.gateway,
         stream: this.inbox.stream,
-        hold: shares.of(choice),
+        hold,
         tenant: { accountId: call.caller.accountId, keyId: call.caller.keyId },
         maxOutputTokens,
         contextWindow: model.contextWindow,
         request,
-        ...(choice > 0 && { choice }),
+        ...(choices > 1 && { choices }),
         ...(traceparent === undefined ? {} : { traceparent }),
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
-      seating: reserved.seating,
+      seating: deps.openSeating(call),
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),
       remainingMs: () => deadlineMs - nowMs(),
     })
+    this.#leaveHolds = deps.enterHold(this)
+  }
+
+  choice() {
+    return this.#outputs.choice
   }
 
   get inbox() {
@@ -180,12 +180,10 @@ class GenerationRun implements Run {
 
   /**
    * Passes a claim to the parts of the run:
-   * - `shares` notes that the choice runs with its share of the hold.
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
-   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the number of the
-   *   first claim of the first choice is used, because all choices have the same prompt.
+   * - The input estimate is corrected by the number of prompt tokens that the worker of the first claim counted.
    * - `progress` notes the prompt's tokens.
    * - `timing` notes the end of the wait.
    *
@@ -193,12 +191,10 @@ class GenerationRun implements Run {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
-    this.#shares.claimed()
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
-    const isFirst = this.choice === 0 && !this.#progress.wasClaimed()
-    if (isFirst) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
+    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
     this.#timing.claimed(claim)
     if (this.call.signal.aborted) this.#callerLeft()
@@ -209,8 +205,7 @@ class GenerationRun implements Run {
   }
 
   growHold(short: GenerationShort) {
-    const [dispatched, inbox, shares] = [this.#dispatched, this.inbox, this.#shares]
-    this.#deps.growHold({ dispatched, inbox, shares, choice: this.choice }, short)
+    this.#deps.growHold({ dispatched: this.#dispatched, inbox: this.inbox }, short)
   }
 
   vectors(vectors: readonly Float32Array[], promptTokens: number) {
@@ -224,30 +219,27 @@ class GenerationRun implements Run {
     return this.#vectorCount
   }
 
-  /** The log probabilities of the prompt that an earlier epoch has sent are dropped. */
-  received(event: OutputEvent) {
-    if (event.type !== 'prompt-logprobs') {
-      this.#output.push(event)
-      return
-    }
-    const known = this.#promptListed - event.first
-    if (known >= event.tokens.length) return
-    this.#promptListed = event.first + event.tokens.length
-    this.#output.push(
-      known === 0 ? event : { ...event, first: event.first + known, tokens: event.tokens.slice(known) },
-    )
+  begin(choice: number) {
+    this.#outputs.begin(choice)
   }
 
-  complete(reported: GenerationEnd) {
-    this.#trials?.leave(this.choice)
+  received(event: OutputEvent) {
+    this.#outputs.push(event)
+  }
+
+  complete(end: ChoiceEnd | GenerationEnd) {
     const { caller, model } = this.call
-    const usage = this.#progress.complete(reported.usage)
-    this.#usage = usage
-    this.#shares.completed(this.choice, usage)
-    this.#end = { ...reported, usage: this.#toEndUsage(usage) }
-    const isCut = reported.finishReason === 'length'
-    this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
-    this.#output.push(this.#end)
+    const own = this.#progress.complete(end.usage)
+    const { completionTokens = 0, reasoningTokens = 0 } = this.#completed ?? {}
+    this.#completed = {
+      ...own,
+      completionTokens: completionTokens + own.completionTokens,
+      reasoningTokens: reasoningTokens + own.reasoningTokens,
+    }
+    const isCut = end.finishReason === 'length'
+    this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: own.completionTokens, isCut })
+    if (end.type === 'generation-end') this.#end = { ...end, usage: this.#priced(this.#completed) }
+    this.#outputs.end(this.#end ?? { ...end, type: 'generation-end', usage: own })
   }
 
   isComplete() {
@@ -255,71 +247,85 @@ class GenerationRun implements Run {
   }
 
   takeOutput() {
-    if (this.#output.length === 0) return this.#output
+    if (this.#outputs.isEmpty()) return NO_OUTPUT
     this.#observed.output()
     this.#outputSeen()
-    if (this.#progress.isGuided() && !this.call.streamed && this.#end === null) return []
-    const taken = this.#output
-    this.#output = []
-    if (!this.#wasSent) this.call.onPrompt?.(this.#progress.received(0))
-    this.#wasSent = true
+    const taken = this.#outputs.take({ whole: this.#progress.isGuided() && !this.call.streamed })
+    if (taken.length > 0 && !this.#wasSent) {
+      this.#wasSent = true
+      this.call.onPrompt?.(this.#progress.received(0))
+    }
     return taken
   }
 
   async recover(lost: GenerationDeclined | StreamLost) {
     const { caller, signal } = this.call
     if (signal.aborted) return this.#endLeft(lost)
-    const [progress, suspect, trials] = [this.#progress, this.#suspect, this.#trials]
-    trials?.leave(this.choice)
-    const restart = progress.isGuided() && this.inbox.ids().length > 0
-    const isPartlySent = restart && this.#wasSent
-    const job = this.#dispatched.job()
+    const [progress, suspect, outputs] = [this.#progress, this.#suspect, this.#outputs]
+    const restart = progress.isGuided() && this.tokens() > 0
     const { need, hold } = await this.#deps.recovery(lost, {
-      job,
-      choice: this.choice,
-      shares: this.#shares,
+      job: this.#dispatched.job(),
       caller,
       progress,
       suspect,
-      trials,
-      isPartlySent,
+      isPartlySent: restart && outputs.isPartlySent(),
       notStarted: this.#admission.notStarted,
     })
     if (signal.aborted) return this.inbox.close()
-    if (restart) this.#output = []
-    this.#tokensBefore = restart ? 0 : this.inbox.ids().length
+    if (restart) outputs.restart()
+    outputs.begin(0)
+    const queued = this.#dispatched.again({ need, hold, restart, engineDeaths: suspect.engineDeaths() })
+    // The call has raised the inbox to the next epoch.
+    this.#tokensBefore = this.tokens()
     this.#vectorsBefore = this.#vectorCount
-    await this.#dispatched.again({
-      need,
-      hold,
-      restart,
-      engineDeaths: suspect.engineDeaths(),
-      turn: suspect.isOnTrial() ? trials?.turn(this.choice) : undefined,
-    })
+    await queued
   }
 
-  usage() {
-    return this.#usage ?? this.#progress.received(this.inbox.ids().length)
+  tokens() {
+    return this.inbox.idCount()
   }
 
-  failed(error: unknown) {
+  used() {
+    const { hold } = this.#dispatched.job()
+    const usedNano = toCharge(this.#usage(), hold) ?? 0n
+    return { amountNano: BigInt(hold.amountNano), usedNano, tokens: this.tokens() }
+  }
+
+  fail(error: unknown) {
+    // A caller who had left before the failure pays for the received output.
+    if (this.call.signal.aborted) return
+    this.#failure = toFailure(error)
     this.#timing.failed(error)
   }
 
-  settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
+  settle() {
+    this.#leaveHolds()
     this.#stream.close()
     this.#suspect.close()
-    this.#trials?.leave(this.choice)
     this.#dispatched.close()
+    const usage = this.#usage()
+    const isComplete = this.isComplete()
+    const hasOutput = this.tokens() > 0 || this.#vectorCount > 0
+    const { outcome, isUsed } = toOutcome(this.#failure, { isComplete, hasOutput })
     this.#deps.endGeneration({
       dispatched: this.#dispatched,
       inbox: this.inbox,
-      hold: this.#shares.whole(),
       outcome,
-      usage,
+      usage: isUsed ? usage : NO_USAGE,
       deadlineMs: this.#deadlineMs,
-      timing: this.#timing.end(this.#end === null ? null : { ...this.#end, usage }),
+      timing: this.#timing.end(this.#end),
     })
+    return isComplete ? usage : null
+  }
+
+  /** Returns the usage of the complete output, else of the received output. */
+  #usage(): Usage {
+    return this.#end?.usage ?? this.#priced(this.#progress.received(this.tokens()))
+  }
+
+  #priced(usage: Usage): Usage {
+    const costNano = this.#deps.showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
+    return costNano === null ? usage : { ...usage, costNano }
   }
 
   /** The caller pays for what its engine was given. If the gateway does not know that, the worker is asked. */
@@ -338,7 +344,7 @@ class GenerationRun implements Run {
   }
 
   #epochTokens() {
-    return this.inbox.ids().length - this.#tokensBefore + this.#vectorCount - this.#vectorsBefore
+    return this.tokens() - this.#tokensBefore + this.#vectorCount - this.#vectorsBefore
   }
 
   #outputSeen() {
@@ -346,6 +352,8 @@ class GenerationRun implements Run {
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
-    if (!this.#suspect.isOnTrial()) this.#trials?.leave(this.choice)
   }
 }
+
+const NO_OUTPUT: readonly OutputEvent[] = []
+const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }

@@ -1,13 +1,11 @@
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
-import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationShort } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Dispatched } from './dispatch.ts'
-import type { HoldShares } from './hold-shares.ts'
 import { toHold } from './reserve.ts'
 
 /**
@@ -19,18 +17,14 @@ export type GrowHold = (
   generation: {
     readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>
     readonly inbox: Pick<StreamInbox, 'stream' | 'worker' | 'epoch'>
-    /** The request's hold, in which the generation has the share of `choice`. */
-    readonly shares: HoldShares
-    readonly choice: number
   },
   short: GenerationShort,
 ) => void
 
 /**
  * The results of a request to billing for a larger hold:
- * - `granted`: the hold is larger, or another choice of the request has left tokens.
- * - `short`: other generations hold the credits, other choices hold the tokens, or the key's minute is full. So a later
- *   request may succeed.
+ * - `granted`: the hold is larger.
+ * - `short`: other generations hold the credits, or the key's minute is full. So a later request may succeed.
  * - `refused`: the hold does not grow, and no later request is made.
  * - `unavailable`: billing did not answer.
  */
@@ -50,51 +44,33 @@ export function createGrowHold(deps: {
    */
   const underWay = new Set<string>()
 
-  return ({ dispatched, inbox, shares, choice }, { amountNano, moreTokens }) => {
-    const { id, hold } = dispatched.job()
-    const { choices } = shares
+  return ({ dispatched, inbox }, { amountNano, moreTokens }) => {
+    const { id, hold, choices } = dispatched.job()
     const worker = inbox.worker()
     if (worker === null) return
     const { stream } = inbox
     const epoch = inbox.epoch()
-    const answer = (isFinal: boolean) => {
-      const { hold: present } = dispatched.job()
-      const { outputTokens, otherTokens } = present
-      const share = otherTokens === undefined ? {} : { share: { outputTokens, otherTokens } }
-      answerHold(worker, { stream, epoch, amountNano: present.amountNano, ...share, isFinal })
-    }
+    const answer = (isFinal: boolean) =>
+      answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
     // The hold is already larger than the worker knows, because the last answer did not reach the worker. So the answer
     // is sent again.
     if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
     if (underWay.has(id)) return
     underWay.add(id)
     const grow = async () => {
-      // The choice has ended while another one asked. The spare tokens are for the choices that still run.
-      if (shares.isComplete(choice)) return
-      if (shares.takeSpare(choice, moreTokens) > 0) {
-        dispatched.growHold(shares.of(choice))
-        onGrowth('granted')
-        return answer(false)
-      }
-      const before = shares.whole()
       const extended = await billing.extend({
-        reservationId: toRequestId(id),
-        outputTokens: before.outputTokens + moreTokens,
+        reservationId: id,
+        outputTokens: hold.outputTokens + moreTokens,
         deadlineMs: null,
-        ...(choices > 1 && { choices }),
+        ...(choices !== undefined && { choices }),
       })
-      const growth = toGrowth(extended, before, shares.mayGetSpare())
+      const growth = toGrowth(extended, hold)
       onGrowth(growth)
-      if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
-      // The growth of another choice may have made this share worth more (`cap-output.ts` of the worker).
-      else if (choices > 1) dispatched.growHold(shares.of(choice))
-      // After `short` the worker asks again even if it gets no answer. One of several choices is answered nevertheless:
-      // its share may have grown while the amount has not, and the answer with that share may not have reached the
-      // worker.
-      if (growth !== 'short' || choices > 1) answer(growth === 'refused')
+      if (extended.status === 'granted') dispatched.growHold(toHold(extended))
+      // After `short` the worker asks again even if it gets no answer.
+      if (growth !== 'short') answer(growth === 'refused')
     }
-    shares
-      .inTurn(grow)
+    grow()
       .catch((error: unknown) => {
         onGrowth('unavailable')
         log.debug({ err: error, requestId: id }, 'a hold did not grow')
@@ -105,16 +81,16 @@ export function createGrowHold(deps: {
 
 /**
  * A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. A lack
- * of credits counts as `short` if a later request may find credits, or spare tokens of another choice.
+ * of credits counts as `short` if a later request may find credits.
  */
-function toGrowth(extended: HoldAnswer, before: Hold, mayGetSpare: boolean): HoldGrowth {
+function toGrowth(extended: HoldAnswer, before: Hold): HoldGrowth {
   const amountNano = BigInt(before.amountNano)
   switch (extended.status) {
     case 'granted':
       return extended.amountNano > amountNano ? 'granted' : 'refused'
     case 'insufficient-credits':
     case 'key-limit':
-      return extended.heldNano > amountNano || mayGetSpare ? 'short' : 'refused'
+      return extended.heldNano > amountNano ? 'short' : 'refused'
     case 'key-rate':
       return 'short'
     case 'key-invalid':

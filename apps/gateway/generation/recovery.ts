@@ -5,8 +5,6 @@ import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
-import type { ChoiceTrials } from './choice-trials.ts'
-import type { HoldShares } from './hold-shares.ts'
 import { interrupted, Interruption } from './interrupted.ts'
 import type { Progress } from './progress.ts'
 import type { Reserve } from './reserve.ts'
@@ -21,14 +19,9 @@ export type Recovery = (
   lost: GenerationDeclined | StreamLost,
   generation: {
     readonly job: GenerationJob
-    /** The request's hold, in which the generation has the share of `choice`. */
-    readonly shares: HoldShares
-    readonly choice: number
     readonly caller: Caller
     readonly progress: Progress
     readonly suspect: Suspect
-    /** Null if the request has one choice. */
-    readonly trials: ChoiceTrials | null
     /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
     /** Returns the error of a generation whose model was not started in time. */
@@ -64,17 +57,11 @@ export function createRecovery(
 ): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (
-    lost,
-    { job, shares, choice, caller, progress, suspect, trials, isPartlySent, notStarted },
-  ) => {
-    const notePoison = () => {
-      if (trials?.isFirstKill() !== false) onPoison(caller, job)
-    }
+  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
     if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
-      notePoison()
+      onPoison(caller, job)
       throw interrupted('engine-deaths')
     }
     const deaths = suspect.engineDeaths().count
@@ -85,7 +72,7 @@ export function createRecovery(
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
       // The generation gave no output in its last epochs. If several engines died while they ran it, it counts as a
       // request that kills engines.
-      if (deaths > 1) notePoison()
+      if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
     if (isPartlySent) throw interrupted('constrained')
@@ -95,10 +82,7 @@ export function createRecovery(
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
     const { need, promptTokens } = lost
     if (lost.reason !== 'hold-too-small') return { need, hold: null }
-    const hold = await shares.replace(choice, promptTokens, async (whole) => {
-      return await reserve.exact({ ...job, hold: whole }, { promptTokens, choices: shares.choices })
-    })
-    return { need, hold }
+    return { need, hold: await reserve.exact(job, promptTokens) }
   }
 }
 

@@ -1,5 +1,4 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
@@ -28,11 +27,8 @@ export type Reserve = {
    * credits are missing because other running requests hold them, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
-  /**
-   * Replaces the hold of the request by a hold for the input tokens that a worker has counted. `job` is the job of any
-   * of the request's `choices`, with the hold of the whole request.
-   */
-  exact(job: GenerationJob, counted: { promptTokens: number; choices: number }): Promise<Hold>
+  /** Replaces the hold of the request by a hold for the input tokens that a worker has counted. */
+  exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
 /** Releases the hold of a reservation that may have been made. */
@@ -170,12 +166,12 @@ export function createReserve(deps: {
         throw error
       }
     },
-    async exact({ id, maxOutputTokens, contextWindow, hold }, { promptTokens, choices }) {
+    async exact({ id, choices = 1, maxOutputTokens, contextWindow, hold }, promptTokens) {
       // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
       // it can grow later.
       const most = Math.min(choices * maxOutputTokens, hold.outputTokens)
       const answer = billing.replace({
-        reservationId: toRequestId(id),
+        reservationId: id,
         inputTokens: promptTokens,
         outputTokens: Math.min(most, choices * Math.max(1, contextWindow - promptTokens)),
         ...(choices > 1 && { choices }),

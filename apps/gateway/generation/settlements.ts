@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
-import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import { proveSettlement } from '#libs/contracts/settlement-proof.ts'
@@ -110,10 +109,6 @@ type Held = {
  *
  * The kept settlements are bounded in number and in bytes, because billing may be away for hours. At the bound new work
  * is refused.
- *
- * The settlement of a further choice (`choices.ts`) has no entry for billing and needs no receipt. It is dropped at its
- * first answer. If a failover loses it, a worker may run the generation although its request has ended, until the
- * gateway stops it.
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
@@ -162,7 +157,6 @@ export function createSettlements(deps: {
       const { onAnswer } = entry
       entry.onAnswer = null
       onAnswer?.(settled)
-      if (isFurtherChoice(job)) drop(job.model, entry)
     } catch (error) {
       log.error({ err: error, requestId: job.id, ...settlement }, 'settlement dropped: its hold has expired')
       noteAnswer(entry)
@@ -194,7 +188,7 @@ export function createSettlements(deps: {
     const { id } = entry.ending.job
     billing
       .extend({
-        reservationId: toRequestId(id),
+        reservationId: id,
         outputTokens: 0,
         deadlineMs: queueClock.toQueueMs(entry.holdDeadlineMs),
       })
@@ -299,11 +293,8 @@ export function createSettlements(deps: {
 
 /** Drops the request, which may be megabytes of prompt. */
 function toKeptJob({ id, model, stream, hold, traceparent }: Ending['job']): Ending['job'] {
-  const kept = isFurtherChoice({ id }) ? { ...hold, receipt: '' } : hold
-  return { id, model, stream, hold: kept, ...(traceparent !== undefined && { traceparent }) }
+  return { id, model, stream, hold, ...(traceparent !== undefined && { traceparent }) }
 }
-
-const isFurtherChoice = ({ id }: { readonly id: string }) => toRequestId(id) !== id
 
 /** The texts are ASCII, so they take one byte per character. */
 function sizeOf({ job }: Ending): number {

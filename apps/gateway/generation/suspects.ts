@@ -1,7 +1,6 @@
 import type { Blame } from '#libs/contracts/generation-event.ts'
 import { NO_ENGINE_DEATHS, type EngineDeaths } from '#libs/generation-record/pack-job.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
-import type { ChoiceTrials } from './choice-trials.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
@@ -21,8 +20,8 @@ export type Suspect = {
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
   /**
-   * True if the generation has killed an engine, and another engine has died while this generation, or another choice
-   * of its request, was present. Such a generation is not run again.
+   * True if the generation has killed an engine, and another engine has died while it was present. Such a generation is
+   * not run again.
    */
   isKiller(): boolean
   /** True if the generation was present at an engine death, and this epoch's engine has not read it yet. */
@@ -31,11 +30,8 @@ export type Suspect = {
 }
 
 export type Suspects = {
-  /**
-   * `epochTokens` returns how many tokens or vectors the present epoch has given. `trials` is null if the request has
-   * one choice.
-   */
-  open(epochTokens: () => number, trials: ChoiceTrials | null): Suspect
+  /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
+  open(epochTokens: () => number): Suspect
   /** Notes that this worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
@@ -60,17 +56,14 @@ export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
 
   return {
-    open: (epochTokens, trials) => new OpenSuspect(opened, epochTokens, trials),
+    open: (epochTokens) => new OpenSuspect(opened, epochTokens),
     workerDied(worker) {
       const ran = [...opened].filter((entry) => entry.worker === worker)
       // The same death may be noticed again while these generations wait for another worker. It must not count twice.
       for (const entry of ran) entry.worker = null
       const unread = ran.filter((entry) => entry.isUnread())
       const [tried, ...others] = unread.filter((entry) => entry.engineDeaths().count > 0)
-      for (const entry of unread) {
-        entry.lostWithWorker = 'present'
-        entry.trials?.engineDied(worker)
-      }
+      for (const entry of unread) entry.lostWithWorker = 'present'
       if (tried !== undefined && others.length === 0) tried.lostWithWorker = 'suspect'
     },
   }
@@ -83,15 +76,13 @@ export function createSuspects(): Suspects {
 class OpenSuspect implements Suspect {
   worker: string | null = null
   lostWithWorker: Blame = 'none'
-  readonly trials: ChoiceTrials | null
   readonly #opened: ShortLivedSet<OpenSuspect>
   readonly #number: number
   readonly #epochTokens: () => number
   #engineDeaths = NO_ENGINE_DEATHS
   #blame: Blame = 'none'
 
-  constructor(opened: ShortLivedSet<OpenSuspect>, epochTokens: () => number, trials: ChoiceTrials | null) {
-    this.trials = trials
+  constructor(opened: ShortLivedSet<OpenSuspect>, epochTokens: () => number) {
     this.#opened = opened
     this.#number = opened.add(this)
     this.#epochTokens = epochTokens
@@ -106,12 +97,10 @@ class OpenSuspect implements Suspect {
   }
 
   epochLost(reported: Blame | null) {
-    const { worker } = this
     this.#blame = reported ?? this.lostWithWorker
     this.worker = null
     this.lostWithWorker = 'none'
     if (this.#blame === 'none') return
-    if (worker !== null) this.trials?.engineDied(worker)
     const { count, mostTokens } = this.#engineDeaths
     this.#engineDeaths = { count: count + 1, mostTokens: Math.max(mostTokens, this.#epochTokens()) }
   }
@@ -121,7 +110,7 @@ class OpenSuspect implements Suspect {
   }
 
   isKiller() {
-    return this.#blame === 'suspect' && Math.max(this.#engineDeaths.count, this.trials?.deaths() ?? 0) > 1
+    return this.#blame === 'suspect' && this.#engineDeaths.count > 1
   }
 
   isOnTrial() {

@@ -4,7 +4,7 @@ export type Slots = {
   /** Sets the number of slots. Slots that are taken stay taken, also beyond that number. */
   resize(capacity: number): void
   isFree(): boolean
-  /** Takes a slot, and returns the function that gives it back. The caller must know that a slot is free. */
+  /** Takes a slot, also beyond the capacity, and returns the function that gives it back. */
   take(): () => void
   /** Resolves when a slot is free. */
   room(): Promise<void>

@@ -3,7 +3,10 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
-  /** The engine may write `maxTokens` tokens. The hold pays for the first `paidTokens` of them, and may grow. */
+  /**
+   * The engine may write `maxTokens` tokens for each choice. The hold pays for the first `paidTokens` tokens of all
+   * choices together, and may grow.
+   */
   | { readonly status: 'capped'; readonly maxTokens: number; readonly paidTokens: number }
   /**
    * The gateway's estimate of the input was too low, and the account's credits did not limit the hold: a hold for the
@@ -11,7 +14,8 @@ export type OutputCap =
    */
   | { readonly status: 'hold-too-small' }
   /**
-   * The account's credits limited the hold, and the hold does not pay for the counted input plus one token of output.
+   * The account's credits limited the hold, and the hold does not pay for the counted input plus one token of output
+   * for each choice.
    */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
@@ -19,8 +23,8 @@ export type OutputCap =
 
 /**
  * Returns two numbers of output tokens:
- * - `maxTokens` is the cap for the engine: the caller's limit within the context window.
- * - `paidTokens` is how many of these tokens the hold pays for, after it has paid for the counted input
+ * - `maxTokens` is the cap of each choice for the engine: the caller's limit within the context window.
+ * - `paidTokens` is how many tokens of all choices the hold pays for, after it has paid for the counted input
  *   (`promptTokens`).
  *
  * The run delivers only paid tokens (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the
@@ -36,15 +40,15 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   const room = contextWindow - promptTokens
   if (room < 1) return { status: 'prompt-too-long' }
 
-  const { hold } = job
-  const wanted = Math.min(job.maxOutputTokens, room)
+  const { hold, choices = 1 } = job
+  const maxTokens = Math.min(job.maxOutputTokens, room)
+  const wanted = choices * maxTokens
   const paidTokens = affordableOf(hold, { input: promptTokens, limit: wanted })
-  const least = Math.min(1, wanted)
   if (!hold.clamped && (paidTokens ?? -1) < Math.min(wanted, hold.outputTokens)) {
     return { status: 'hold-too-small' }
   }
-  if (paidTokens === null || paidTokens < least) return { status: 'insufficient-credits' }
-  return { status: 'capped', maxTokens: wanted, paidTokens }
+  if (paidTokens === null || paidTokens < Math.min(choices, wanted)) return { status: 'insufficient-credits' }
+  return { status: 'capped', maxTokens, paidTokens }
 }
 
 /** Returns for how many tokens of output this hold pays after the prompt is paid, at most `limit`. */
@@ -54,13 +58,14 @@ export function paidOutput(hold: Hold, tokens: { input: number; limit: number })
 
 export type OutputFit =
   /**
-   * The engine may still write `maxTokens` tokens. `maxTokens` is 0 if earlier epochs have written all tokens that are
-   * allowed. It is 1 if the caller's limit is 0; this token is not a part of the output. `mostTokens` is the number of
-   * tokens that all epochs together may write; the hold pays for the first `paidTokens` of them.
+   * The engine may still write `maxTokens` tokens for each choice that has not ended. Such a number is 0 if earlier epochs
+   * have written all tokens of the choice that are allowed. It is 1 if the caller's limit is 0; this token is not a part
+   * of the output. `mostTokens` is the number of tokens that all choices and epochs together may have; the hold pays for
+   * the first `paidTokens` of them.
    */
   | {
       readonly status: 'fits'
-      readonly maxTokens: number
+      readonly maxTokens: readonly number[]
       readonly paidTokens: number
       readonly mostTokens: number
     }
@@ -75,26 +80,35 @@ export type OutputFit =
  * Returns how much output is left for an engine with this context window.
  * - `prompt` is the number of prompt tokens that are billed.
  * - `rendered` is the length of the prompt as the engine gets it now.
- * - `written` is the output of earlier epochs, which counts towards the cap.
+ * - `written` is the output of earlier epochs for each choice that has not ended. It counts towards the cap.
+ * - `ended` is the output of the choices that have ended.
  */
 export function fitOutput(
   job: GenerationJob,
-  tokens: { readonly prompt: number; readonly rendered: number; readonly written: number },
+  tokens: {
+    readonly prompt: number
+    readonly rendered: number
+    readonly written: readonly number[]
+    readonly ended: number
+  },
   engineWindow: number,
 ): OutputFit {
   const cap = capOutput(job, tokens.prompt, job.contextWindow)
   if (cap.status !== 'capped') return cap
-  const used = tokens.rendered + tokens.written
   const most = Math.max(1, cap.maxTokens)
-  const left = Math.max(0, Math.min(most - tokens.written, job.contextWindow - used))
-  if (left > 0 && used >= engineWindow) return { status: 'window-too-small', window: used + 1 }
-  const { paidTokens, maxTokens: mostTokens } = cap
-  return {
-    status: 'fits',
-    maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used),
-    paidTokens,
-    mostTokens,
-  }
+  let window = 0
+  const maxTokens = tokens.written.map((written) => {
+    const used = tokens.rendered + written
+    const left = Math.max(0, Math.min(most - written, job.contextWindow - used))
+    if (left > 0 && used >= engineWindow) window = Math.max(window, used + 1)
+    return left === 0 ? 0 : Math.min(left, engineWindow - used)
+  })
+  if (window > 0) return { status: 'window-too-small', window }
+  const mostTokens = maxTokens.reduce(
+    (sum, more, index) => sum + Math.min(cap.maxTokens, (tokens.written[index] ?? 0) + more),
+    tokens.ended,
+  )
+  return { status: 'fits', maxTokens, paidTokens: cap.paidTokens, mostTokens }
 }
 
 /** Returns whether the hold pays for the counted input of a request without output. */
@@ -102,25 +116,11 @@ export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
 }
 
-/**
- * Returns null if the hold does not pay for the input.
- *
- * A hold that choices share pays for no more output of a choice than the share of this choice, even if the input has
- * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more
- * tokens, the output that the hold still pays for is divided in proportion to the shares. If output is free, there is
- * nothing to share.
- */
+/** Returns null if the hold does not pay for the input. */
 function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
   const prices = {
     inputPriceNano: BigInt(hold.inputPriceNano),
     outputPriceNano: BigInt(hold.outputPriceNano),
   }
-  const amount = toNanoCredits(hold.amountNano)
-  const { otherTokens } = hold
-  if (otherTokens === undefined || prices.outputPriceNano === 0n)
-    return affordableOutput(amount, prices, tokens)
-  const all = hold.outputTokens + otherTokens
-  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: all })
-  if (ofAll === null || all === 0) return null
-  return Math.min(tokens.limit, Math.floor((ofAll * hold.outputTokens) / all))
+  return affordableOutput(toNanoCredits(hold.amountNano), prices, tokens)
 }

@@ -25,7 +25,8 @@ export type ChatModel = {
   engineStops(request: ChatRequest): readonly string[]
   /** The grammar of the output; null if the output is free. Throws a ConstraintError. */
   constrain(request: ChatRequest): EngineConstraint | null
-  createParser(job: ChatJob, prompt: RenderedPrompt): OutputParser
+  /** Creates the parser of one choice's output. */
+  createParser(job: ChatJob, prompt: RenderedPrompt, choice: number): OutputParser
   /** Describes the log probabilities of an output that continues after `earlierIds`. */
   describeLogprobs(earlierIds: Uint32Array): OutputLogprobs
   /** Describes the log probabilities of a prompt, which come with the first tokens of an engine's call. */
@@ -48,10 +49,11 @@ export function createChatModel(deps: {
     endIds: Array.from(endIds),
     engineStops: (request) => (writesAnswerOnly(request, familyOf(request)) ? request.stop : []),
     constrain: (request) => constrainOutput(request, familyOf(request)),
-    createParser(job, prompt) {
+    createParser(job, prompt, choice) {
       const family = familyOf(job.request)
       return createOutputParser({
-        generationId: job.id,
+        // The ids of tool calls are made from it. The calls of all choices have different ids.
+        generationId: choice === 0 ? job.id : `${job.id}+${choice}`,
         tokenizer,
         endIds,
         family: { ...family, toolCalls: callsFormat(job.request, family.toolCalls) },

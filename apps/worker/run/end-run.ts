@@ -1,7 +1,6 @@
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import type {
   GenerationDeclined,
-  GenerationEnd,
   GenerationError,
   GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
@@ -9,21 +8,12 @@ import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VectorsNotTaken } from './embedding/deliver-vectors.ts'
 import { EngineError } from '../engine/engine-error.ts'
-import type { RunningGeneration, StopReason } from './running-generation.ts'
+import type { ChoiceEnding, RunningChoice, RunningGeneration, StopReason } from './running-generation.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** How a run ended. */
 export type RunEnding =
-  /**
-   * `events` is the last output. It is sent together with the end: if the gateway received the output without the end,
-   * a later epoch would send the output again.
-   */
-  | {
-      readonly status: 'completed'
-      readonly finishReason: GenerationEnd['finishReason']
-      readonly stopString?: string
-      readonly events: readonly GenerationEvent[]
-    }
+  | CompletedChoice
   /** This worker cannot run the generation: its gateway queues it again, with another hold or for another worker. */
   | {
       readonly status: 'declined'
@@ -37,6 +27,17 @@ export type RunEnding =
   | { readonly status: 'stopped'; readonly reason: StopReason }
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
+
+/**
+ * The choice that ended last, if all have ended. `events` is the last output. It is sent together with the end: if the
+ * gateway received the output without the end, a later epoch would send the output again.
+ */
+export type CompletedChoice = {
+  readonly status: 'completed'
+  readonly choice: RunningChoice
+  readonly events: readonly GenerationEvent[]
+  readonly end: ChoiceEnding
+}
 
 /** Publishes the last event of a run, if its gateway waits for one. */
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
@@ -54,11 +55,9 @@ export function createEndRun(deps: {
 
   return async (run, ending) => {
     switch (ending.status) {
-      case 'completed': {
-        const { status: _, events, ...end } = ending
-        run.send([...events, { type: 'generation-end', ...end, usage: run.usage }])
+      case 'completed':
+        ending.choice.end(ending.events, ending.end)
         break
-      }
       case 'declined':
         handBack(run, ending)
         break
@@ -134,7 +133,7 @@ export function createEndRun(deps: {
     given: Pick<GenerationDeclined, 'reason'> & Partial<Omit<GenerationDeclined, 'type'>>,
   ): void {
     const { reason, promptTokens = 0, need = '', blame = 'none' } = given
-    const after = run.earlierIds.length + run.output.tokens
+    const after = run.earlierTokens + run.output.tokens
     log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, blame, after }, 'handed back')
     run.span.event('handed-back', { reason })
     onHandBack(reason)

@@ -1,9 +1,8 @@
-import type { HoldShare } from '#libs/contracts/generation-job.ts'
-
 /*
  * Limits the output of a run to the tokens that are paid. On a small balance, the hold pays for the expected output at
  * first, and grows while the generation runs. The engine is not limited by the hold, because it cannot continue an
- * output that it has ended. Instead the worker passes on only the tokens for which the hold pays.
+ * output that it has ended. Instead the worker passes on only the tokens for which the hold pays. The tokens of all
+ * choices are counted in the order in which they come, so the tokens that a short choice leaves pay for the others.
  *
  * PAID
  *   Every token so far is passed on. When few paid tokens are left, the worker requests a larger hold from the gateway.
@@ -25,8 +24,6 @@ import type { HoldShare } from '#libs/contracts/generation-job.ts'
 export type HoldAnswered = {
   /** The present amount of the hold; unchanged if billing granted no more. */
   readonly amountNano: string
-  /** The present share of this choice, if several choices share the hold; else absent. */
-  readonly share?: HoldShare | undefined
   /** True if no larger hold will come, so waiting does not help. */
   readonly isFinal: boolean
 }
@@ -34,15 +31,23 @@ export type HoldAnswered = {
 /** Token ids, as the engine's client gives them. */
 type Ids = readonly number[] | Uint32Array
 
+/** Passes tokens of one choice on. Returns how many are part of its output: a stop string may come before the last. */
+export type PassOn = (ids: Ids) => number
+
 export type PaidOutput = {
-  /** Returns the first part of `ids`, which may be passed on now; empty if none may. */
-  take(ids: Ids): Ids
+  /** Calls `passOn` with the first part of `ids`, which is paid, now, and with the others when they are paid. */
+  take(ids: Ids, passOn: PassOn): void
   /** Notes that the hold now pays for this many tokens in all. A smaller number than before is ignored. */
   raise(paidTokens: number, isFinal: boolean): void
   /** True once the output has ended because its tokens were not paid. */
   isOver(): boolean
-  /** Resolves when no token waits any more: all are paid, or the output is over. Rejects when the signal is aborted. */
-  untilPassedOn(signal: AbortSignal): Promise<void>
+  /**
+   * Resolves when no token of this choice waits any more: all are paid, or the output is over. Rejects when the signal is
+   * aborted.
+   */
+  untilPassedOn(passOn: PassOn, signal: AbortSignal): Promise<void>
+  /** Notes that a choice has ended: its waiting tokens are dropped, and it uses `unusedTokens` less than it might have. */
+  leave(passOn: PassOn, unusedTokens: number): void
   /** Ends the requests for a larger hold. */
   close(): void
 }
@@ -57,19 +62,17 @@ const LAST_PAUSE_MS = 1_000
 const GIVE_UP_MS = 3_000
 /**
  * A larger hold is requested when few of the paid tokens are still to be passed on: at most `LEAD_SHARE` of all paid
- * tokens, or at most `LEAD_TOKENS` if that is more.
+ * tokens, or at most `LEAD_TOKENS` for each choice if that is more.
  */
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
  * A request for a larger hold asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but
- * at least `STEP_TOKENS`. Because each such request adds half of the paid tokens, a few of them are enough even for the
+ * at least `STEP_TOKENS` for each choice. Because each such request adds half of the paid tokens, a few of them are enough even for the
  * longest answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256
-
-const NONE: Ids = []
 
 export function createPaidOutput(options: {
   /** The number of tokens that earlier epochs passed on. */
@@ -77,42 +80,59 @@ export function createPaidOutput(options: {
   readonly paidTokens: number
   /** The most tokens that the output may have, whatever is paid. */
   readonly mostTokens: number
+  readonly choices: number
   /** Requests a hold that pays for `moreTokens` more tokens. */
   readonly ask: (moreTokens: number) => void
-  /** Called with tokens that have waited, once they are paid. */
-  readonly onPaid: (ids: Ids) => void
 }): PaidOutput {
-  const { mostTokens, ask, onPaid } = options
+  const { choices, ask } = options
+  let { mostTokens } = options
   let given = options.written
   let paid = options.paidTokens
-  let unpaid: number[] = []
+  let unpaid: { readonly id: number; readonly passOn: PassOn }[] = []
   let isFinal = false
   let over = false
   let askTimer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS
   let giveUpTimer: NodeJS.Timeout | undefined
-  let onPassedOn: (() => void) | null = null
+  let waiters: (() => void)[] = []
   let askFrom = toAskFrom()
 
   /** Returns the number of passed-on tokens from which a larger hold is requested. */
   function toAskFrom(): number {
     if (paid >= mostTokens || isFinal) return Infinity
-    return paid - Math.max(LEAD_TOKENS, Math.floor(paid * LEAD_SHARE))
+    return paid - Math.max(choices * LEAD_TOKENS, Math.floor(paid * LEAD_SHARE))
   }
 
   function askWhileShort() {
     askTimer = undefined
     if (given < askFrom || over) return
-    ask(Math.min(mostTokens - paid, Math.max(STEP_TOKENS, Math.floor(paid * STEP_SHARE))))
+    ask(Math.min(mostTokens - paid, Math.max(choices * STEP_TOKENS, Math.floor(paid * STEP_SHARE))))
     askTimer = setTimeout(askWhileShort, pauseMs)
     pauseMs = LAST_PAUSE_MS
   }
 
-  function passOn(count: number): Ids {
-    const ids = unpaid.slice(0, count)
-    unpaid = unpaid.slice(count)
-    given += ids.length
-    return ids
+  /** Passes on the waiting tokens that are paid, in their order. */
+  function passOnPaid() {
+    while (unpaid.length > 0 && given < paid) {
+      const taken = unpaid.splice(0, paid - given)
+      for (const [passOn, own] of Map.groupBy(taken, (waiting) => waiting.passOn)) {
+        given += passOn(own.map(({ id }) => id))
+      }
+    }
+    if (unpaid.length === 0) endWait()
+    else if (isFinal) end()
+    wake()
+  }
+
+  function endWait() {
+    clearTimeout(giveUpTimer)
+    giveUpTimer = undefined
+  }
+
+  function wake() {
+    const woken = waiters
+    waiters = []
+    for (const resolve of woken) resolve()
   }
 
   function end() {
@@ -123,30 +143,28 @@ export function createPaidOutput(options: {
 
   function close() {
     clearTimeout(askTimer)
-    clearTimeout(giveUpTimer)
     askTimer = undefined
-    giveUpTimer = undefined
-    onPassedOn?.()
+    endWait()
+    wake()
   }
 
   if (given >= askFrom) askWhileShort()
 
   return {
-    take(ids) {
-      if (over) return NONE
+    take(ids, passOn) {
+      if (over) return
       if (unpaid.length === 0 && given + ids.length <= paid) {
         given += ids.length
         if (given >= askFrom && askTimer === undefined) askWhileShort()
-        return ids
+        given -= ids.length - passOn(ids)
+        return
       }
-      for (const id of ids) unpaid.push(id)
-      const taken = passOn(Math.max(0, paid - given))
-      if (isFinal) end()
-      else {
+      for (const id of ids) unpaid.push({ id, passOn })
+      if (!isFinal && unpaid.length > paid - given) {
         giveUpTimer ??= setTimeout(end, GIVE_UP_MS)
         if (askTimer === undefined) askWhileShort()
       }
-      return taken
+      passOnPaid()
     },
 
     raise(paidTokens, final) {
@@ -155,26 +173,23 @@ export function createPaidOutput(options: {
       paid = Math.max(paid, paidTokens)
       isFinal ||= final
       askFrom = toAskFrom()
-      if (unpaid.length === 0) return
-      const taken = passOn(Math.max(0, paid - given))
-      if (unpaid.length === 0) {
-        clearTimeout(giveUpTimer)
-        giveUpTimer = undefined
-        onPassedOn?.()
-      } else if (isFinal) end()
-      if (taken.length > 0) onPaid(taken)
+      if (unpaid.length > 0) passOnPaid()
     },
 
     isOver: () => over,
 
-    async untilPassedOn(signal) {
+    async untilPassedOn(passOn, signal) {
+      const isWaiting = () => !signal.aborted && unpaid.some((waiting) => waiting.passOn === passOn)
+      if (isWaiting()) signal.addEventListener('abort', wake, { once: true })
+      while (isWaiting()) await new Promise<void>((resolve) => waiters.push(resolve))
       signal.throwIfAborted()
-      if (unpaid.length === 0) return
-      const { promise, resolve } = Promise.withResolvers<void>()
-      onPassedOn = resolve
-      signal.addEventListener('abort', () => resolve(), { once: true })
-      await promise
-      signal.throwIfAborted()
+    },
+
+    leave(passOn, unusedTokens) {
+      unpaid = unpaid.filter((waiting) => waiting.passOn !== passOn)
+      mostTokens -= unusedTokens
+      askFrom = toAskFrom()
+      if (unpaid.length === 0) endWait()
     },
 
     close,

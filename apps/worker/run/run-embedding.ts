@@ -57,12 +57,13 @@ export function createRunEmbedding(deps: {
           onInput: (tokens) => (run.usage.promptTokens += tokens),
           onVector() {
             watch.tokenSeen()
-            run.noteOutput([])
+            run.noteVector()
             trials.outputSeen()
           },
         }),
     })
     signal.throwIfAborted()
-    return { status: 'completed', finishReason: 'stop', events: [] }
+    const [choice] = run.choices
+    return { status: 'completed', choice, events: [], end: { finishReason: 'stop', reasoningTokens: 0 } }
   }
 }

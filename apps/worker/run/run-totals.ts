@@ -11,7 +11,9 @@ export type Totals = {
   readonly outputTokens: number
 }
 
-type CountedRun = Pick<RunningGeneration, 'usage' | 'earlierIds' | 'output' | 'hasOutput'>
+type CountedRun = Pick<RunningGeneration, 'usage' | 'earlierTokens' | 'output' | 'hasOutput'> & {
+  readonly choices: { readonly length: number }
+}
 
 export type RunTotals = {
   /** Notes that a run has ended. `live` must not return it any more. */
@@ -45,7 +47,8 @@ export function createRunTotals(live: () => Iterable<RunningGeneration>): RunTot
       meanMs = meanMs === null ? ms : meanMs + (ms - meanMs) * MEAN_SHARE
       rate.runs += 1
       const share = Math.max(RATE_SHARE, 1 / rate.runs)
-      rate.ms += (ms - rate.ms) * share
+      // Each choice has a slot of its own.
+      rate.ms += (ms * run.choices.length - rate.ms) * share
       rate.tokens += (run.usage.promptTokens + run.output.tokens - rate.tokens) * share
     },
     totals() {
@@ -58,10 +61,10 @@ export function createRunTotals(live: () => Iterable<RunningGeneration>): RunTot
   }
 }
 
-function withRun(totals: Totals, { usage, earlierIds, output }: Omit<CountedRun, 'hasOutput'>): Totals {
+function withRun(totals: Totals, { usage, earlierTokens, output }: CountedRun): Totals {
   return {
     ended: totals.ended,
-    promptTokens: totals.promptTokens + usage.promptTokens + earlierIds.length,
+    promptTokens: totals.promptTokens + usage.promptTokens + earlierTokens,
     cachedTokens: totals.cachedTokens + usage.cachedTokens,
     outputTokens: totals.outputTokens + output.tokens,
   }

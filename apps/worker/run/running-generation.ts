@@ -1,6 +1,7 @@
 import type {
   Blame,
   GenerationClaimed,
+  GenerationEnd,
   GenerationEvent,
   TokenLogprob,
   Usage,
@@ -31,12 +32,15 @@ export type RunningGeneration = {
   readonly epoch: number
   /** The span from claim to end; the spans of the steps are its children. */
   readonly span: Span
-  /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
-  readonly earlierIds: Uint32Array
+  /** The choices of the request, in their order. A request for one answer has one; so has an embedding. */
+  readonly choices: readonly [RunningChoice, ...RunningChoice[]]
+  /** The number of output ids of earlier epochs, of all choices; 0 at a start. */
+  readonly earlierTokens: number
   /** The number of prompt tokens that was counted at the first claim; null if no worker has counted them yet. */
   readonly firstPromptTokens: number | null
-  /** The generation's usage so far, over all epochs. */
-  readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
+  /** The usage of the input so far. */
+  readonly usage: { promptTokens: number; cachedTokens: number }
+  /** The output of all choices. */
   readonly output: Readonly<Output>
   /** The engine deaths at which the generation was present in earlier epochs. */
   readonly engineDeaths: EngineDeaths
@@ -48,13 +52,10 @@ export type RunningGeneration = {
   readonly signal: AbortSignal
   stopReason(): StopReason | null
   stop(reason: StopReason): void
-  /** Notes how many tokens the engine may give. */
-  expectOutput(mostTokens: number): void
-  /**
-   * Notes that the engine has given tokens, or a vector, which has no ids. `logprobs` has an entry for each id if the
-   * request asks for log probabilities.
-   */
-  noteOutput(ids: readonly number[] | Uint32Array, logprobs?: readonly TokenLogprob[]): void
+  /** Notes how many more tokens the engine may give. */
+  expectOutput(moreTokens: number): void
+  /** Notes that the engine has given a vector. */
+  noteVector(): void
   hasOutput(): boolean
   /** The timing as far as this worker knows it, to settle a generation whose gateway is dead. */
   timing(): SettlementTiming
@@ -62,11 +63,7 @@ export type RunningGeneration = {
   claimed(claim: GenerationClaimed): void
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
-  /**
-   * Publishes events that belong together: the gateway receives all of them or none. The token ids and log
-   * probabilities that were noted since the previous call of `send` are sent with these events. Log probabilities are
-   * sent even if `events` is empty.
-   */
+  /** Publishes events that are not the output of a certain choice, as `send` of the choice that has sent last. */
   send(events: readonly GenerationEvent[]): void
   /**
    * Publishes how many tokens of the prompt the engine was given, for a gateway whose caller has left. For a gateway
@@ -76,6 +73,33 @@ export type RunningGeneration = {
   report(): void
   /** Ends the run: nothing can be sent afterwards. */
   close(): void
+}
+
+/** One choice of a generation in this epoch. */
+export type RunningChoice = {
+  readonly number: number
+  /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
+  readonly earlierIds: Uint32Array
+  /** True if the choice has ended, in this epoch or an earlier one. */
+  isEnded(): boolean
+  /** When the engine gave the first output of this epoch; null before. */
+  firstMs(): number | null
+  /** The output tokens so far, over all epochs. */
+  tokens(): number
+  /** Notes that the engine has given tokens. `logprobs` has an entry for each id if the request asks for them. */
+  noteOutput(ids: readonly number[] | Uint32Array, logprobs?: readonly TokenLogprob[]): void
+  /**
+   * Publishes events that belong together: the gateway receives all of them or none. The token ids and log
+   * probabilities of this choice that were noted since its previous call of `send` are sent with these events. Log
+   * probabilities are sent even if `events` is empty.
+   */
+  send(events: readonly GenerationEvent[]): void
+  /** Publishes the last events of the choice with its end, which is the end of the generation if no choice is left. */
+  end(events: readonly GenerationEvent[], end: ChoiceEnding): void
+}
+
+export type ChoiceEnding = Pick<GenerationEnd, 'finishReason' | 'stopString'> & {
+  readonly reasoningTokens: number
 }
 
 /** The output of the engine in this epoch. */
@@ -93,36 +117,94 @@ export type Output = {
  * claim.
  */
 export function createRun(
-  { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
+  claim: ClaimedGeneration,
   deps: {
     send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
+    /** Called when a choice has ended before the last one. */
+    onChoiceEnd: () => void
     onClose: () => void
     span: Span
     nowMs: () => number
   },
 ): RunningGeneration {
-  const { nowMs, onClose, span } = deps
+  const { nowMs, onChoiceEnd, onClose, span } = deps
+  const { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs } = claim
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
-  /**
-   * The token ids of the output that the engine has written since events were last sent. Their text may still be
-   * buffered, because it is half a character or may begin a stop string.
-   */
-  const unsentIds: number[] = []
-  let unsentLogprobs: readonly TokenLogprob[] = []
   let unsentClaim: GenerationClaimed | null = null
   let hasSentClaim = false
   let reason: StopReason | null = null
   let closed = false
   const claimedMs = nowMs()
+  const [first, ...others] = toEarlierOutputs(claim)
+  const choices: RunningGeneration['choices'] = [
+    openChoice(first, 0),
+    ...others.map((earlier, index) => openChoice(earlier, index + 1)),
+  ]
+  /** The choice that has sent last. */
+  let [present] = choices
+
+  function noteOutput(tokens: number): number {
+    const now = nowMs()
+    output.tokens += tokens
+    output.lastMs = now
+    output.firstMs ??= now
+    return now
+  }
+
+  function openChoice({ ids: earlierIds, ended }: EarlierOutput, number: number): RunningChoice {
+    /**
+     * The token ids of the output that the engine has written since events were last sent. Their text may still be
+     * buffered, because it is half a character or may begin a stop string.
+     */
+    const unsentIds: number[] = []
+    let unsentLogprobs: readonly TokenLogprob[] = []
+    let tokens = earlierIds.length
+    let firstMs: number | null = null
+    let isEnded = ended
+
+    const choice: RunningChoice = {
+      number,
+      earlierIds,
+      isEnded: () => isEnded,
+      firstMs: () => firstMs,
+      tokens: () => tokens,
+      noteOutput(more, logprobs = []) {
+        if (logprobs.length > 0) unsentLogprobs = [...unsentLogprobs, ...logprobs]
+        for (const id of more) unsentIds.push(id)
+        tokens += more.length
+        const now = noteOutput(more.length)
+        firstMs ??= now
+      },
+      send(events) {
+        const listed = unsentLogprobs
+        if (events.length === 0 && listed.length === 0) return
+        unsentLogprobs = []
+        run.sendClaim()
+        const all =
+          listed.length === 0 ? events : [{ type: 'token-logprobs', tokens: listed } as const, ...events]
+        deps.send(present === choice ? all : [{ type: 'choice', choice: number }, ...all], unsentIds.splice(0))
+        present = choice
+      },
+      end(events, { reasoningTokens, ...end }) {
+        isEnded = true
+        const isLast = choices.every((each) => each.isEnded())
+        const usage: Usage = { ...run.usage, completionTokens: tokens, reasoningTokens }
+        choice.send([...events, { type: isLast ? 'generation-end' : 'choice-end', ...end, usage }])
+        if (!isLast) onChoiceEnd()
+      },
+    }
+    return choice
+  }
 
   const run: RunningGeneration = {
     job,
     epoch,
     span,
-    earlierIds: ids,
+    choices,
+    earlierTokens: ids.length,
     firstPromptTokens: promptTokens,
-    usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+    usage: { promptTokens: 0, cachedTokens: 0 },
     output,
     engineDeaths,
     blame: 'none',
@@ -134,16 +216,10 @@ export function createRun(
       reason = why
       abort.abort()
     },
-    expectOutput(mostTokens) {
-      output.mostTokens = mostTokens
+    expectOutput(moreTokens) {
+      output.mostTokens = (output.mostTokens ?? 0) + moreTokens
     },
-    noteOutput(ids, logprobs = []) {
-      if (logprobs.length > 0) unsentLogprobs = [...unsentLogprobs, ...logprobs]
-      for (const id of ids) unsentIds.push(id)
-      output.tokens += ids.length
-      output.lastMs = nowMs()
-      output.firstMs ??= output.lastMs
-    },
+    noteVector: () => void noteOutput(0),
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
       // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again. So the whole
@@ -167,14 +243,7 @@ export function createRun(
       hasSentClaim = true
       deps.send([claim], [])
     },
-    send(events) {
-      const tokens = unsentLogprobs
-      if (events.length === 0 && tokens.length === 0) return
-      unsentLogprobs = []
-      run.sendClaim()
-      const all = tokens.length === 0 ? events : [{ type: 'token-logprobs', tokens } as const, ...events]
-      deps.send(all, unsentIds.splice(0))
-    },
+    send: (events) => present.send(events),
     report() {
       if (hasSentClaim && job.request.kind === 'chat') return
       const { promptTokens } = run.usage
@@ -191,4 +260,20 @@ export function createRun(
   const deadline = setTimeout(() => run.stop('deadline'), Math.max(0, remainingMs))
   if (remainingMs <= 0) run.stop('deadline')
   return run
+}
+
+type EarlierOutput = { readonly ids: Uint32Array; readonly ended: boolean }
+const NO_OUTPUT: EarlierOutput = { ids: new Uint32Array(0), ended: false }
+
+/** Returns the output of earlier epochs for each choice of the job. */
+function toEarlierOutputs({ job, ids, choices }: ClaimedGeneration): [EarlierOutput, ...EarlierOutput[]] {
+  const { choices: count = 1 } = job
+  if (count === 1) return [{ ids, ended: false }]
+  let at = 0
+  const [first = NO_OUTPUT, ...others] = (choices ?? [{ count: ids.length, ended: false }]).map((choice) => {
+    const own = ids.subarray(at, (at += choice.count))
+    return { ids: own, ended: choice.ended }
+  })
+  while (others.length < count - 1) others.push(NO_OUTPUT)
+  return [first, ...others]
 }

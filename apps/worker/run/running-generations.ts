@@ -18,8 +18,15 @@ export type Orphan = KnownGeneration & { readonly timing: SettlementTiming | nul
 type UnreadGeneration = KnownGeneration & StreamEpoch & { readonly gateway: string }
 
 export type RunningGenerations = {
-  /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
-  open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
+  /**
+   * Opens a run. `onClose` is called at its end, `onChoiceEnd` when a choice has ended before the last one. `span` is the
+   * span of the run, if it is traced.
+   */
+  open(
+    claim: ClaimedGeneration,
+    onClose: () => void,
+    options?: { span?: Span; onChoiceEnd?: () => void },
+  ): RunningGeneration
   /**
    * Returns whether this process runs or has run this epoch, or a later epoch, of the generation. When a failover of
    * Redis loses a claim, the generation waits again, and the same worker may claim it a second time. The worker must
@@ -57,8 +64,7 @@ export type RunningGenerations = {
 
 /**
  * An ended stream is remembered for this time. A gateway acknowledges within seconds the streams that it has settled; a
- * gateway that is cut off may need longer. A stream of a request with several choices is remembered at least until its
- * deadline, because its gateway settles all choices when the last one has ended.
+ * gateway that is cut off may need longer.
  */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
@@ -73,16 +79,13 @@ type TrackedStream = UnreadGeneration & {
   /** True if the stream has sent output: further events may wait to be merged. */
   hasBegun: boolean
   endedMs: number | null
-  /** A stream that has ended is remembered at least until this time. */
-  keptUntilMs: number
   run: RunningGeneration | null
   timing: SettlementTiming | null
 }
 
 /**
  * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
- * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS` or
- * until its deadline. If the gateway dies before it has settled the generation, this worker settles it.
+ * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS`. If the gateway dies before it has settled the generation, this worker settles it.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>
@@ -111,7 +114,6 @@ export function createRunningGenerations(deps: {
       quietPulses: 1,
       hasBegun: false,
       endedMs: null,
-      keptUntilMs: 0,
       run: null,
       timing: null,
     }
@@ -163,9 +165,8 @@ export function createRunningGenerations(deps: {
 
   function forgetOld(now: number): void {
     for (const [gateway, streams] of gateways) {
-      for (const [stream, { endedMs, keptUntilMs }] of streams) {
-        if (endedMs === null) continue
-        if (now > Math.max(endedMs + KEEP_ENDED_MS, keptUntilMs)) streams.delete(stream)
+      for (const [stream, { endedMs }] of streams) {
+        if (endedMs !== null && now > endedMs + KEEP_ENDED_MS) streams.delete(stream)
       }
       drop(gateway, streams)
     }
@@ -175,13 +176,13 @@ export function createRunningGenerations(deps: {
   }
 
   return {
-    open(claim, onClose, span = NO_SPAN) {
-      const { job, epoch, remainingMs } = claim
+    open(claim, onClose, { span = NO_SPAN, onChoiceEnd = () => undefined } = {}) {
+      const { job, epoch } = claim
       const { gateway, stream } = job
       const tracked = track({ ...job, epoch })
-      if (job.hold.otherTokens !== undefined) tracked.keptUntilMs = nowMs() + remainingMs
       const run = createRun(claim, {
         send: (events, ids) => send(tracked, events, ids),
+        onChoiceEnd,
         onClose() {
           end(tracked)
           onClose()
@@ -215,9 +216,9 @@ export function createRunningGenerations(deps: {
         stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
       }
     },
-    answerHold(gateway, { stream, epoch, amountNano, share, isFinal }) {
+    answerHold(gateway, { stream, epoch, amountNano, isFinal }) {
       const tracked = gateways.get(gateway)?.get(stream)
-      if (tracked?.epoch === epoch) tracked.run?.onHold?.({ amountNano, share, isFinal })
+      if (tracked?.epoch === epoch) tracked.run?.onHold?.({ amountNano, isFinal })
     },
     stopGateway(gateway) {
       for (const { run } of gateways.get(gateway)?.values() ?? []) run?.stop('unwanted')

@@ -1,7 +1,7 @@
 import { traceStep } from '#libs/telemetry/span.ts'
 import type { EngineRequest } from '../engine/engine-client.ts'
 import { toErrorType } from './measure-calls.ts'
-import type { RunningGeneration } from './running-generation.ts'
+import type { RunningChoice, RunningGeneration } from './running-generation.ts'
 
 /**
  * Traces the engine's call with the attributes of OpenTelemetry's conventions for generative AI. The attributes contain
@@ -9,8 +9,9 @@ import type { RunningGeneration } from './running-generation.ts'
  */
 export async function traceCall(
   run: RunningGeneration,
-  { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
+  of: { request: EngineRequest; choice: RunningChoice; call: () => Promise<'stop' | 'length'> },
 ): Promise<'stop' | 'length'> {
+  const { request, choice, call } = of
   const { model } = run.job
   return await traceStep(run.span, `chat ${model}`, {
     kind: 'CLIENT',
@@ -24,7 +25,7 @@ export async function traceCall(
     async run(span) {
       const finish = await call()
       span.set({
-        'gen_ai.usage.output_tokens': run.output.tokens,
+        'gen_ai.usage.output_tokens': choice.tokens() - choice.earlierIds.length,
         'gen_ai.response.finish_reasons': [finish],
       })
       return finish

@@ -123,11 +123,8 @@ local function sweep(now)
   end
 end
 
--- Appends a gateway's settlement for billing, which decides by the proof in the receipt what it is worth. A choice after the first of a request, whose id has a '+'
--- (`libs/contracts/choices.ts`), has no hold of its own, so it has no entry: the entry of the first choice is for the whole
--- request.
+-- Appends a gateway's settlement for billing, which decides by the proof in the receipt what it is worth.
 local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
-  if string.find(id, '+', 1, true) then return end
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
   for name, value in pairs({ receipt = receipt, traceparent = traceparent, timing = timing }) do
@@ -143,7 +140,7 @@ end
 -- the job, and proves that the hold belongs to that gateway. Without a receipt the hold ends at its deadline.
 local function leave_orphan(id, epoch, gateway, by, timing)
   local receipt = string.match(call('GET', prefix .. 'j:' .. id) or '', '"receipt":"([%w_.-]+)"')
-  if not receipt or string.find(id, '+', 1, true) then return end
+  if not receipt then return end
   local lines = { 'id=' .. id, 'epoch=' .. epoch, 'outcome=fault', 'promptTokens=0', 'cachedTokens=0',
     'completionTokens=0', 'by=' .. by, 'orphanOf=' .. gateway, 'receipt=' .. receipt, timing ~= '' and 'timing=' .. timing }
   call('RPUSH', prefix .. 'orphans', table.concat(lines, '\n', 1, timing ~= '' and 10 or 9))

@@ -127,7 +127,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'tokens of earlier epochs are not counted',
-    edits: [{ file: RUN_CHAT, from: 'run.usage.completionTokens = earlier.length', to: '' }],
+    edits: [
+      {
+        file: 'apps/worker/run/running-generation.ts',
+        from: 'let tokens = earlierIds.length',
+        to: 'let tokens = 0',
+      },
+    ],
     planned: ENDING_WORKERS,
   },
   {
@@ -135,7 +141,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/worker/run/cap-output.ts',
-        from: 'Math.min(most - tokens.written,',
+        from: 'Math.min(most - written,',
         to: 'Math.min(most,',
       },
     ],
@@ -157,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a generation that failed is charged',
     edits: [
       {
-        file: 'apps/gateway/generation/request-runs.ts',
+        file: 'apps/gateway/generation/generation-run.ts',
         from: 'this.#failure = toFailure(error)',
         to: '',
       },

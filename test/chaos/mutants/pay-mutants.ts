@@ -12,9 +12,9 @@ export const PAY_MUTANTS: readonly Omit<Mutant, 'planned'>[] = [
     name: 'a dead end after output is a failure of the engine',
     edits: [
       {
-        file: 'apps/worker/run/run-chat.ts',
+        file: 'apps/worker/run/run-choices.ts',
         from: 'if (run.stopReason() === null && isDeadEnd(error, request)) {',
-        to: 'if (isDeadEnd(error, request) && !run.hasOutput()) {',
+        to: 'if (isDeadEnd(error, request) && !hasOutput) {',
       },
     ],
   },
@@ -50,9 +50,9 @@ export const PAY_MUTANTS: readonly Omit<Mutant, 'planned'>[] = [
     name: 'a failure of the caller is a fault',
     edits: [
       {
-        file: 'apps/gateway/generation/request-runs.ts',
-        from: "case 'of-caller':\n        return { outcome: 'cancelled', isUsed: true }",
-        to: "case 'of-caller':\n        return { outcome: 'fault', isUsed: true }",
+        file: 'apps/gateway/generation/failure.ts',
+        from: "case 'of-caller':\n      return { outcome: 'cancelled', isUsed: true }",
+        to: "case 'of-caller':\n      return { outcome: 'fault', isUsed: true }",
       },
     ],
   },

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { toChoiceId } from '#libs/contracts/choices.ts'
 import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
@@ -46,17 +45,6 @@ test('every settlement of a gateway reaches billing, whatever somebody has writt
   expect(await record.settle(job.model, settlement, GATEWAY)).toMatchObject({ status: 'stale' })
   const entry = { ...settlement, by: 'self-1' }
   expect(await settlements(job.model)).toEqual([entry, entry])
-})
-
-test('only the first choice of a request appends an entry', async () => {
-  const first = await claimed({ worker: 'worker-2' })
-  const second = generationJob({ id: toChoiceId(first.id, 1), model: first.model })
-  await lift(second)
-  expect(await record.settle(first.model, settlementOf(second), GATEWAY)).toMatchObject({ waited: true })
-  await record.settle(first.model, settlementOf(second), GATEWAY)
-  expect(await settlements(first.model)).toEqual([])
-  await record.settle(first.model, settlementOf(first), GATEWAY)
-  expect(await settlements(first.model)).toEqual([{ ...settlementOf(first), by: 'self-1' }])
 })
 
 test('a settlement ends a generation that waits, and says so each time', async () => {

@@ -67,7 +67,7 @@ export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent =
 
 export type Given = {
   /** The engine's messages, in order. */
-  engine?: (run: RunningGeneration) => AsyncIterable<EngineTokens | EngineEnd>
+  engine?: (run: RunningGeneration, request: EngineRequest) => AsyncIterable<EngineTokens | EngineEnd>
   job?: Partial<GenerationJob>
   /** Fields of the claim's answer, such as the ids of earlier epochs and the remaining time. */
   claimed?: Partial<ClaimedGeneration>
@@ -101,17 +101,18 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const requests: EngineRequest[] = []
   const handedBack: string[] = []
   const gaveBack: string[] = []
-  const seen = { tokens: 0, failures: 0, replayed: 0, moneyEnds: 0 }
+  const seen = { choiceEnds: 0, tokens: 0, failures: 0, replayed: 0, moneyEnds: 0 }
   const calls: CallEnding[] = []
   let opened: RunningGeneration | undefined
   const refuse = async () => {
     throw new Error('not asked in these tests')
   }
   const engine: EngineClient = {
-    async generate(request, { onTokens }) {
+    async generate(request, { onTokens, signal }) {
       requests.push(request)
       if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
-      for await (const output of given.engine(opened)) {
+      for await (const output of given.engine(opened, request)) {
+        if (signal.aborted) return null
         if ('finishReason' in output) return output
         if (!onTokens(output)) return null
       }
@@ -142,7 +143,8 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const contextWindow = given.engineWindow ?? 4_096
   const processGeneration = createProcessGeneration({
     claim: async () => given.claim ?? claimedGeneration(job, given.claimed),
-    open: (claim) => (opened = running.open(claim, () => {})),
+    open: (claim) =>
+      (opened = running.open(claim, () => {}, { onChoiceEnd: () => (seen.choiceEnds += 1) })),
     hasHad: () => given.hasHad ?? false,
     giveBack: ({ status, id }) => gaveBack.push(`${status} ${id}`),
     whyNotRun: () => given.whyNotRun ?? null,
@@ -209,7 +211,10 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     groups,
     events: events(),
     ids: groups.flat().flatMap((entry) => entry.ids),
-    usage: opened?.usage,
+    usage: opened && {
+      ...opened.usage,
+      completionTokens: opened.choices.reduce((sum, choice) => sum + choice.tokens(), 0),
+    },
     calls,
     handedBack,
     gaveBack,

@@ -30,6 +30,12 @@ const EVENTS: readonly GenerationEvent[] = [
     stopString: 'END',
     usage: { promptTokens: 12, cachedTokens: 8, completionTokens: 5, reasoningTokens: 2 },
   },
+  { type: 'choice', choice: 7 },
+  {
+    type: 'choice-end',
+    finishReason: 'length',
+    usage: { promptTokens: 12, cachedTokens: 8, completionTokens: 5, reasoningTokens: 2 },
+  },
   {
     type: 'token-logprobs',
     tokens: [

@@ -128,7 +128,7 @@ test('the fence is raised first: late events of the old epoch are strays, what w
   expect(await read()).toEqual([claimed(), text('a'), claimed(1, 'worker-2')])
 })
 
-test('a restart drops the ids, and the events that were not read', async () => {
+test('a restart drops the ids, and the events that were accepted can be read', async () => {
   const { send, read, inbox } = open()
   send(1, claimed())
   send(2, text('a'), { ids: [1] })
@@ -138,7 +138,7 @@ test('a restart drops the ids, and the events that were not read', async () => {
   send(1, claimed(), { epoch: 2 })
   send(2, text('b'), { epoch: 2, ids: [9] })
   expect([...before]).toEqual([1])
-  expect(await read()).toEqual([claimed(), text('b')])
+  expect(await read()).toEqual([claimed(), text('a'), claimed(), text('b')])
 })
 
 test('a worker that continues after another number of ids is stopped, and the epoch is lost', async () => {
@@ -240,4 +240,26 @@ test('closing ends the iteration once what was accepted is read', async () => {
   expect(await read()).toEqual([claimed()])
   expect(await events.next()).toEqual({ value: undefined, done: true })
   expect(closings()).toBe(1)
+})
+
+test('ids are kept by choice, and a restart drops those of the choices that have not ended', () => {
+  const { inbox, send } = open()
+  const choiceEnd: GenerationEvent = { ...ended, type: 'choice-end' }
+  send(1, claimed())
+  expect(inbox.choices()).toBeNull()
+  send(2, text('a'), { ids: [1] })
+  send(3, { type: 'choice', choice: 2 }, { ids: [5, 6] })
+  send(4, { type: 'choice', choice: 0 }, { ids: [2] })
+  send(5, choiceEnd)
+  expect([[...inbox.ids()], inbox.idCount()]).toEqual([[1, 2, 5, 6], 4])
+  const first = { count: 2, ended: true }
+  expect(inbox.choices()).toEqual([first, { count: 0, ended: false }, { count: 2, ended: false }])
+  inbox.raise({ restart: false })
+  send(1, claimed(4), { epoch: 2 })
+  // An epoch begins with choice 0.
+  send(2, { type: 'choice', choice: 1 }, { epoch: 2, ids: [9] })
+  expect([...inbox.ids()]).toEqual([1, 2, 9, 5, 6])
+  inbox.raise({ restart: true })
+  expect([[...inbox.ids()], inbox.choices()?.[0]]).toEqual([[1, 2], first])
+  expect(send(1, claimed(2), { epoch: 3 })).toBe('accepted')
 })

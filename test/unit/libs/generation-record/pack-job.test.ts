@@ -63,10 +63,3 @@ test('the stored job has no receipt that settles its hold, only the proof of its
     hold: { receipt: toOrphanReceipt('payload.bWFj', job.gateway) },
   })
 })
-
-test('the choices of a large request share its compressed text', async () => {
-  const job = chat(randomBytes(8_000).toString('hex'))
-  const [first, second] = [await packJob(job), await packJob({ ...job, id: 'g1+1', choice: 1 })]
-  expect(second.requestBytes).toBe(first.requestBytes)
-  expect((await packJob(chat('Hello'))).requestBytes).toHaveLength(0)
-})

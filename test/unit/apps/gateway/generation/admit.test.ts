@@ -269,20 +269,6 @@ test('an account with plainly too many waiting in this gateway is refused before
   expect(refusal()).toMatchObject({ code: 'model_busy' })
 })
 
-test('the choices of a request wait together, and only the first one waits its turn to be admitted', () => {
-  const { admit, refusal, clock } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
-  const { place, choicePlace, leave } = admit(generationCall({ choices: 4 }))
-  expect(place.cost).toBe(COST)
-  expect(choicePlace).toEqual({ ...place, mostAhead: Number.MAX_SAFE_INTEGER })
-  // 400 tokens wait, and 500 more with the next one. 600 may be ahead, and 200 may have been claimed.
-  const { leave: leaveToo } = admit(generationCall({ choices: 5 }))
-  expect(refusal()).toMatchObject({ code: 'model_busy' })
-  leave()
-  leaveToo()
-  clock.nowMs = 30_000
-  expect(() => admit(generationCall())).not.toThrow()
-})
-
 test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())

@@ -55,6 +55,8 @@ export function setUp(
     epoch: () => epoch,
     worker: () => null,
     ids: () => Uint32Array.from(options.ids ?? []),
+    idCount: () => (options.ids ?? []).length,
+    choices: () => null,
     expect: ({ worker, nonce }) => void log.push(`expect ${worker} ${nonce}`),
     raise({ restart }) {
       epoch += 1
@@ -131,7 +133,6 @@ export function setUp(
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
-      choicePlace: liftPlace(),
       startWait: options.startWait ?? null,
       queued: () => {},
       claimed: () => {},

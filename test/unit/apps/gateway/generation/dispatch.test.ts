@@ -202,15 +202,6 @@ test('again: the fence first, then the ids, with the first claim’s count; then
   dispatched.close()
 })
 
-test('a choice that shares a hold needs a worker that knows shares', async () => {
-  const job = generationJob()
-  const hold = { ...job.hold, outputTokens: 40, otherTokens: 60 }
-  const { dispatched, lifts } = setUp([WAITING], { job: { ...job, hold } })
-  await dispatched.begin()
-  expect(lifts[0]?.needs.features).toEqual(['chat', 'choices'])
-  dispatched.close()
-})
-
 test('a raw prompt needs a worker that does not render it', async () => {
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is dispatched')

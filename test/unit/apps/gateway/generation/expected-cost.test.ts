@@ -35,6 +35,10 @@ test('no more output is expected than the caller or the model allows', () => {
   expect(cost({ model: { ...model, maxOutputTokens: 8 } }).cost).toBe(60 + 8)
 })
 
+test('all choices share the prompt, and each costs its output', () => {
+  expect(setUp().cost({ choices: 4, maxOutputTokens: 16 }).cost).toBe(60 + 4 * 16)
+})
+
 test('an embedding costs its inputs', () => {
   expect(setUp().cost({ maxOutputTokens: 0 }).cost).toBe(60)
 })

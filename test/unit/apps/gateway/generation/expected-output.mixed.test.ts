@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createExpectedOutput, type ExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
-import { createPaidOutput, type PaidOutput } from '#apps/worker/run/paid-output.ts'
+import { createPaidOutput, type PaidOutput, type PassOn } from '#apps/worker/run/paid-output.ts'
 import { runs } from '#test/support/long.ts'
 
 // Simulates mixed calls of accounts with smaller and larger balances, in tokens: an output token costs one credit, and
@@ -37,6 +37,7 @@ type Run = {
   readonly call: Call
   readonly freeAtStart: number
   readonly paid: PaidOutput
+  readonly passOn: PassOn
   hold: number
   made: number
   given: number
@@ -110,12 +111,16 @@ function simulate(calls: number, output: ExpectedOutput) {
       hold: granted,
       made: 0,
       given: 0,
+      passOn(ids) {
+        run.given += ids.length
+        return ids.length
+      },
       paid: createPaidOutput({
         written: 0,
         paidTokens: granted,
         mostTokens: call.limit,
+        choices: 1,
         ask: (moreTokens) => void asks.push({ run, moreTokens }),
-        onPaid: (ids) => void (run.given += ids.length),
       }),
     }
     account.held += granted
@@ -138,7 +143,7 @@ function simulate(calls: number, output: ExpectedOutput) {
     const whole = Math.min(call.length, call.limit)
     const count = Math.min(TOKENS_A_STEP, whole - run.made)
     run.made += count
-    if (count > 0) run.given += paid.take(Array.from({ length: count }, () => 1)).length
+    if (count > 0) paid.take(Array.from({ length: count }, () => 1), run.passOn)
     if (run.given < whole && !paid.isOver()) return
     running.delete(run)
     paid.close()

@@ -12,7 +12,7 @@ import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
 import { createObserve } from '#apps/gateway/generation/observe.ts'
-import { createOpenRuns } from '#apps/gateway/generation/request-runs.ts'
+import { createOpenRun } from '#apps/gateway/generation/generation-run.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Reserve } from '#apps/gateway/generation/reserve.ts'
@@ -21,13 +21,11 @@ import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { toChoiceId } from '#libs/contracts/choices.ts'
 import type {
   GenerationClaimed,
   GenerationDeclined,
   GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
-import type { Hold } from '#libs/contracts/generation-job.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
@@ -62,10 +60,8 @@ type Epoch = (send: Send, inbox: StreamInbox) => void
 type Given = {
   /** The actions of the workers, one for each epoch, which run once the epoch is queued. */
   epochs?: Epoch[]
-  /** The actions of the workers of each further choice. */
-  others?: Epoch[][]
-  /** Called with the number of the choice that is queued. */
-  begin?: (choice: number) => void | Promise<void>
+  /** Called when the generation is queued. */
+  begin?: () => void | Promise<void>
   showsCost?: boolean
   growHold?: GrowHold
   exact?: Reserve['exact']
@@ -83,66 +79,49 @@ export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
   const generations: Parameters<Dispatch>[0][] = []
-  const replaced: Hold[] = []
-  const choices = [given.epochs ?? [], ...(given.others ?? [])].map((epochs, choice) => {
-    const name = choice === 0 ? '' : ` of ${choice}`
-    const stream = 7 + choice
-    const { inbox, feed } = createStreamInbox(stream, () => log.push(`close${name}`))
-    const send: Send = (events) => {
-      let seq = feed.lastSeq()
-      const epoch = inbox.epoch()
-      for (const each of events) {
-        const [event, ids] = 'type' in each ? [each, []] : each
-        seq += 1
-        feed.accept({ stream, epoch, seq, event, ids }, `worker-${epoch}`)
-      }
-      feed.deliver()
+  const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
+  const send: Send = (events) => {
+    let seq = feed.lastSeq()
+    const epoch = inbox.epoch()
+    for (const each of events) {
+      const [event, ids] = 'type' in each ? [each, []] : each
+      seq += 1
+      feed.accept({ stream: 7, epoch, seq, event, ids }, `worker-${epoch}`)
     }
-    const runEpoch = () => epochs[inbox.epoch() - 1]?.(send, inbox)
-    let mayBeQueued = false
-    const job = generationJob({ id: toChoiceId('g1', choice), model: 'demo-chat' })
-    const toDispatched = (generation: Parameters<Dispatch>[0]): Dispatched => {
-      generations.push(generation)
-      return {
-        async begin() {
-          log.push(`queue${name}`)
-          mayBeQueued = true
-          await given.begin?.(choice)
-          runEpoch()
-          return 0
-        },
-        claimed: ({ worker }) => void log.push(`claimed by ${worker}${name}`),
-        running: () => undefined,
-        async again({ restart, need, hold, turn }) {
-          inbox.raise({ restart })
-          if (hold !== null) replaced.push(hold)
-          log.push(
-            ['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' ') + name,
-          )
-          await turn
-          runEpoch()
-        },
-        close: () => undefined,
-        growHold: () => undefined,
-        job: () => job,
-        mayBeQueued: () => mayBeQueued,
-      }
+    feed.deliver()
+  }
+  const runEpoch = () => given.epochs?.[inbox.epoch() - 1]?.(send, inbox)
+  let mayBeQueued = false
+  let job = generationJob({ id: 'g1', model: 'demo-chat' })
+  const { hold } = job
+  const toDispatched = (generation: Parameters<Dispatch>[0]): Dispatched => {
+    generations.push(generation)
+    return {
+      async begin() {
+        log.push('queue')
+        mayBeQueued = true
+        await given.begin?.()
+        runEpoch()
+        return 0
+      },
+      claimed: ({ worker }) => void log.push(`claimed by ${worker}`),
+      running: () => undefined,
+      async again({ restart, need, hold: replacing }) {
+        inbox.raise({ restart })
+        log.push(['again after', inbox.idCount(), need, replacing?.amountNano].filter(Boolean).join(' '))
+        runEpoch()
+      },
+      close: () => undefined,
+      growHold: (grown) => void (job = { ...job, hold: grown }),
+      job: () => job,
+      mayBeQueued: () => mayBeQueued,
     }
-    return { inbox, send, toDispatched, hold: job.hold }
-  })
-  const [first] = choices
-  if (first === undefined) throw new Error('there is no choice')
-  const { inbox, hold } = first
-  const waiting = { inboxes: [...choices], dispatches: [...choices] }
-  const next = <Choice>(list: Choice[]): Choice => {
-    const choice = list.shift()
-    if (choice === undefined) throw new Error('more choices than the test has')
-    return choice
   }
   const reserve = {
     async estimated() {
       log.push('reserve')
-      return { ...hold, cachedInputPriceNano: '500000' }
+      job = { ...job, hold: { ...hold, cachedInputPriceNano: '500000' } }
+      return job.hold
     },
     exact: given.exact ?? (async () => ({ ...hold, amountNano: '42' })),
   }
@@ -155,7 +134,6 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         place: liftPlace({ mostAhead: 5 }),
-        choicePlace: liftPlace({ cost: 40 }),
         startWait: given.startWait ?? null,
         queued: () => {},
         claimed: () => {},
@@ -166,11 +144,11 @@ export function setUp(given: Given) {
       }
     },
     reserve,
-    openRuns: createOpenRuns({
+    openRun: createOpenRun({
       enterHold: () => () => undefined,
       showsCost: given.showsCost ?? false,
-      openStream: createOpenStream({ openInbox: () => next(waiting.inboxes).inbox, limitMs: 60_000 }),
-      dispatch: (of) => next(waiting.dispatches).toDispatched(of),
+      openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
+      dispatch: toDispatched,
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -193,7 +171,7 @@ export function setUp(given: Given) {
         claimant: async () => given.claimant ?? null,
         async stop(worker, [stream]) {
           log.push(`ask ${worker} ${stream?.epoch}`)
-          given.report?.(first.send, first.inbox)
+          given.report?.(send, inbox)
           return true
         },
       }),
@@ -223,11 +201,10 @@ export function setUp(given: Given) {
   })
   return {
     events: async (send: SendOutput) =>
-      await generate(generationCall({ choices: choices.length, ...given.call }), send),
+      await generate(generationCall(given.call), send),
     log,
     settled,
     generations,
-    replaced,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

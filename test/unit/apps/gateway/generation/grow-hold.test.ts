@@ -2,7 +2,6 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createGrowHold } from '#apps/gateway/generation/grow-hold.ts'
-import { createHoldShares } from '#apps/gateway/generation/hold-shares.ts'
 import type { ExtendCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -25,14 +24,12 @@ const shortBy = (status: 'insufficient-credits' | 'key-limit', heldNano: bigint)
 })
 
 /** Sets up a generation on worker-1 with a hold of 500 nano-credits for 40 tokens. */
-function setUp(answer: () => Promise<HoldAnswer>, choices = 1) {
+function setUp(answer: () => Promise<HoldAnswer>, choices?: number) {
   const extended: ExtendCall[] = []
   const answered: [string, AnsweredHold][] = []
   const growths: string[] = []
-  let job = generationJob({ id: choices > 1 ? 'g1+1' : 'g1' })
-  const shares = createHoldShares({ ...job.hold, amountNano: '500', outputTokens: 40 }, choices)
-  const choice = choices - 1
-  job = { ...job, hold: shares.of(choice) }
+  const plain = generationJob({ ...(choices !== undefined && { choices }) })
+  let job = { ...plain, hold: { ...plain.hold, amountNano: '500', outputTokens: 40 } }
   const { inbox, feed } = createStreamInbox(7, () => {})
   const event = {
     type: 'generation-claimed',
@@ -58,8 +55,8 @@ function setUp(answer: () => Promise<HoldAnswer>, choices = 1) {
     log: pino({ level: 'silent' }),
   })
   const short = (amountNano = '500') =>
-    grow({ dispatched, inbox, shares, choice }, { type: 'generation-short', amountNano, moreTokens: 256 })
-  return { short, inbox, extended, answered, growths, shares, job: () => job }
+    grow({ dispatched, inbox }, { type: 'generation-short', amountNano, moreTokens: 256 })
+  return { short, inbox, extended, answered, growths, job: () => job }
 }
 
 const answerOf = (amountNano: string, isFinal: boolean) => [
@@ -143,73 +140,9 @@ test('an answer goes to the worker and the epoch that asked, also if the generat
   expect(job().hold.amountNano).toBe('1000')
 })
 
-test('a choice lets the hold of all choices grow, and its worker learns its own share', async () => {
-  const { short, extended, answered, shares } = setUp(async () => grantOf(1_012n, 296), 2)
+test('the hold of several choices grows as one, within the limit of all', async () => {
+  const { short, extended, answered, job } = setUp(async () => grantOf(1_012n, 296), 2)
   short()
-  await expect.poll(() => answered.length).toBe(1)
-  expect(extended).toEqual([{ reservationId: 'g1', outputTokens: 296, deadlineMs: null, choices: 2 }])
-  const share = { outputTokens: 276, otherTokens: 20 }
-  expect(answered).toMatchObject([['worker-1', { amountNano: '1012', share, isFinal: false }]])
-  expect(shares.of(1)).toMatchObject({ amountNano: '1012', ...share })
-  expect(shares.of(0)).toMatchObject({ outputTokens: 20, otherTokens: 276 })
-})
-
-test('a choice takes what a complete choice has left, without a call to billing', async () => {
-  const { short, extended, answered, growths, shares } = setUp(async () => grantOf(1_012n, 296), 2)
-  shares.completed(0, { promptTokens: 3, completionTokens: 5 })
-  short()
-  const share = { outputTokens: 35, otherTokens: 5 }
-  await expect
-    .poll(() => answered)
-    .toMatchObject([['worker-1', { amountNano: '500', share, isFinal: false }]])
-  expect([extended, growths]).toEqual([[], ['granted']])
-})
-
-test('without credits, a choice asks again as long as another choice may leave tokens', async () => {
-  const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 2)
-  short()
-  await expect.poll(() => growths).toEqual(['short'])
-  shares.completed(0, { promptTokens: 3, completionTokens: 20 })
-  short()
-  await expect.poll(() => growths).toEqual(['short', 'refused'])
-  expect(answered.map(([, { isFinal }]) => isFinal)).toEqual([false, true])
-})
-
-test('a choice learns its share with every answer: the answer that made it larger may be lost', async () => {
-  const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 3)
-  shares.completed(0, { promptTokens: 3, completionTokens: 4 })
-  short()
-  await expect.poll(() => growths).toEqual(['granted'])
-  short()
-  await expect.poll(() => growths).toEqual(['granted', 'short'])
-  const share = { outputTokens: 23, otherTokens: 17 }
-  expect(answered).toMatchObject([
-    ['worker-1', { amountNano: '500', share, isFinal: false }],
-    ['worker-1', { amountNano: '500', share, isFinal: false }],
-  ])
-})
-
-test('tokens that another choice leaves while billing is asked are not refused', async () => {
-  const { promise, resolve } = Promise.withResolvers<HoldAnswer>()
-  const { short, extended, answered, growths, shares } = setUp(async () => await promise, 2)
-  short()
-  await expect.poll(() => extended).toHaveLength(1)
-  shares.completed(0, { promptTokens: 3, completionTokens: 8 })
-  resolve(shortBy('insufficient-credits', 500n))
-  await expect.poll(() => growths).toEqual(['short'])
-  short()
-  await expect.poll(() => growths).toEqual(['short', 'granted'])
-  expect(answered.at(-1)).toMatchObject(['worker-1', { share: { outputTokens: 32 }, isFinal: false }])
-})
-
-test('the ask of a choice that has ended meanwhile takes nothing', async () => {
-  const { short, extended, shares } = setUp(async () => grantOf(1_012n, 296), 2)
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const before = shares.inTurn(async () => await promise)
-  short()
-  shares.completed(1, { promptTokens: 3, completionTokens: 12 })
-  resolve()
-  await before
-  await shares.inTurn(async () => undefined)
-  expect([extended, shares.takeSpare(0, 100)]).toEqual([[], 8])
+  await expect.poll(() => answered).toEqual([answerOf('1012', false)])
+  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296, deadlineMs: null, choices: 2 }])
 })

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
 import { createProgress } from '#apps/gateway/generation/progress.ts'
-import { createChoiceTrials } from '#apps/gateway/generation/choice-trials.ts'
-import { createHoldShares } from '#apps/gateway/generation/hold-shares.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -28,7 +26,7 @@ function setUp(contextWindow = 131_072) {
   const barred = new Set<string>()
   const recovery = createRecovery({
     reserve: {
-      async exact(_job, { promptTokens }) {
+      async exact(_job, promptTokens) {
         log.push(`reserve exactly ${promptTokens}`)
         return EXACT_HOLD
       },
@@ -47,18 +45,15 @@ function setUp(contextWindow = 131_072) {
     onRecovery: (reason) => log.push(reason),
   })
   const progress = createProgress('chat')
-  const suspect = createSuspects().open(() => 0, null)
+  const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
   const notStarted = () => new ApiError('model_warming', 'The model is starting.')
   const job = generationJob()
   const generation = {
     job,
-    shares: createHoldShares(job.hold, 1),
-    choice: 0,
     caller,
     progress,
     suspect,
-    trials: null,
     isPartlySent: false,
     notStarted,
   }
@@ -115,20 +110,6 @@ test('the second death ends it where it is the suspect, and its account is noted
   expect(await recovery(PRESENT, generation)).toEqual(ON)
   await expect(recovery(SUSPECT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
   expect(log.at(-1)).toBe(`poison of ${generation.caller.accountId}`)
-})
-
-test('a request is noted once, whichever of its choices kill engines', async () => {
-  const { recovery, generation, log } = setUp()
-  const [suspects, trials] = [createSuspects(), createChoiceTrials()]
-  const choices = [0, 1, 2].map((choice) => {
-    const suspect = suspects.open(() => 0, trials)
-    suspect.claimed(`w${choice}`)
-    return { ...generation, choice, suspect, trials }
-  })
-  const [first, ...others] = choices.map(async (choice) => await recovery(SUSPECT, choice))
-  expect(await first).toEqual(ON)
-  for (const other of others) await expect(other).rejects.toMatchObject({ code: 'upstream_error' })
-  expect(log.filter((entry) => entry.startsWith('poison'))).toHaveLength(1)
 })
 
 test('who is only present goes on, but not for ever, and its account is not noted', async () => {

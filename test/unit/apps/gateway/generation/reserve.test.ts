@@ -113,9 +113,9 @@ test('each input to embed has a context window of its own, and no output is rese
 test('an exact hold is for the output that the caller wanted: nothing for embeddings, at least a token for a chat', async () => {
   const { reserve, replaced } = setUp(() => granted)
   const job = generationJob({ maxOutputTokens: 100, contextWindow: 4_096 })
-  await reserve.exact({ ...job, maxOutputTokens: 0 }, { promptTokens: 5_000, choices: 1 })
-  await reserve.exact(job, { promptTokens: 5_000, choices: 1 })
-  await reserve.exact(job, { promptTokens: 10, choices: 1 })
+  await reserve.exact({ ...job, maxOutputTokens: 0 }, 5_000)
+  await reserve.exact(job, 5_000)
+  await reserve.exact(job, 10)
   expect(replaced.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
     [5_000, 0],
     [5_000, 1],
@@ -270,7 +270,7 @@ describe('credits that others hold', () => {
 test('an exact hold that grows stays one', async () => {
   const { reserve, replaced } = setUp(() => granted)
   const job = generationJob({ maxOutputTokens: 100 })
-  await reserve.exact({ ...job, hold: { ...job.hold, outputTokens: 40 } }, { promptTokens: 10, choices: 1 })
+  await reserve.exact({ ...job, hold: { ...job.hold, outputTokens: 40 } }, 10)
   expect(replaced[0]?.outputTokens).toBe(40)
 })
 
@@ -310,8 +310,8 @@ describe('several choices', () => {
   test('the hold of all is replaced, whichever choice asks', async () => {
     const { reserve, replaced } = setUp(() => granted)
     const job = generationJob({ id: 'g1+2', maxOutputTokens: 100, contextWindow: 4_096 })
-    await reserve.exact(job, { promptTokens: 10, choices: 3 })
-    await reserve.exact(job, { promptTokens: 4_090, choices: 3 })
+    await reserve.exact({ ...job, choices: 3 }, 10)
+    await reserve.exact({ ...job, choices: 3 }, 4_090)
     expect(replaced).toEqual([
       { reservationId: 'g1', inputTokens: 10, outputTokens: 100, choices: 3 },
       { reservationId: 'g1', inputTokens: 4_090, outputTokens: 18, choices: 3 },

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
-import { createChoiceTrials, type ChoiceTrials } from '#apps/gateway/generation/choice-trials.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 
-function setUp(trials: ChoiceTrials | null = null) {
+function setUp() {
   const suspects = createSuspects()
   function open() {
     const given = { tokens: 0 }
-    return { suspect: suspects.open(() => given.tokens, trials), given }
+    return { suspect: suspects.open(() => given.tokens), given }
   }
   return { suspects, open }
 }
@@ -96,33 +95,4 @@ test('a new one whose claim was only found may have killed the worker, and a dea
   suspects.workerDied('w1')
   suspect.epochLost(null)
   expect(suspect.engineDeaths().count).toBe(1)
-})
-
-test('the choices of a request have one prompt, so the deaths of their engines are counted together', () => {
-  const { open } = setUp(createChoiceTrials())
-  const [first, second, third] = [open(), open(), open()]
-  first.suspect.claimed('w1')
-  second.suspect.claimed('w1')
-  first.suspect.epochLost('suspect')
-  second.suspect.epochLost('present')
-  // Both were in one engine, and one death may be chance.
-  expect(first.suspect.isKiller()).toBe(false)
-  third.suspect.claimed('w2')
-  third.suspect.epochLost('suspect')
-  expect(third.suspect.isKiller()).toBe(true)
-  expect(third.suspect.engineDeaths().count).toBe(1)
-})
-
-test('workers that die are no proof against a request of which each has run a choice', () => {
-  const { suspects, open } = setUp(createChoiceTrials())
-  const choices = [open(), open()]
-  for (const [index, { suspect }] of choices.entries()) suspect.claimed(`w${index}`)
-  for (const [index, { suspect }] of choices.entries()) {
-    suspects.workerDied(`w${index}`)
-    suspect.epochLost(null)
-  }
-  expect(choices.map(({ suspect }) => [suspect.isOnTrial(), suspect.isKiller()])).toEqual([
-    [true, false],
-    [true, false],
-  ])
 })

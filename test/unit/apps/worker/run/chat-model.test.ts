@@ -29,7 +29,7 @@ it('the output after a raw prompt is text alone, also of a model that reasons', 
   expect(engineStops(raw)).toEqual(['\n'])
   const { tokenizer } = await loadModel('models', 'demo-reasoning')
   const prompt = { tail: '<think>', ids: new Uint32Array(1) }
-  const parser = createParser({ ...generationJob(), request: raw }, prompt)
+  const parser = createParser({ ...generationJob(), request: raw }, prompt, 0)
   const { events } = parser.push(await tokenizer.encode('hm</think> yes'))
   expect([...events, ...parser.finish()]).toEqual([{ type: 'text-delta', text: 'hm</think> yes' }])
 })

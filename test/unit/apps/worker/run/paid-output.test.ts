@@ -1,23 +1,24 @@
 import { assert, array, constant, integer, oneof, property, record } from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createPaidOutput } from '#apps/worker/run/paid-output.ts'
+import { createPaidOutput, type PassOn } from '#apps/worker/run/paid-output.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, at) => first + at)
 
-function open(fields: { written?: number; paidTokens: number; mostTokens?: number }) {
+function open(fields: { written?: number; paidTokens: number; mostTokens?: number; choices?: number }) {
   const passed: number[] = []
   const asked: number[] = []
   const paid = createPaidOutput({
     written: 0,
     mostTokens: 10_000,
+    choices: 1,
     ask: (moreTokens) => asked.push(moreTokens),
-    onPaid: (ids) => passed.push(...ids),
     ...fields,
   })
-  return { paid, passed, asked, take: (ids: readonly number[]) => passed.push(...paid.take(ids)) }
+  const passOn: PassOn = (ids) => passed.push(...ids) && ids.length
+  return { paid, passed, asked, passOn, take: (ids: readonly number[]) => paid.take(ids, passOn) }
 }
 
 test('a hold that pays all that may be written is never asked to grow', () => {
@@ -141,22 +142,85 @@ test('whatever comes, no token beyond what is paid is passed on, and none is los
 
 test('waiting ends when the tokens are paid, when the money has ended, or with the error of the signal', async () => {
   const { signal } = new AbortController()
-  await open({ paidTokens: 3 }).paid.untilPassedOn(signal)
+  const none = open({ paidTokens: 3 })
+  await none.paid.untilPassedOn(none.passOn, signal)
   const enough = open({ paidTokens: 3 })
   enough.take([1, 2, 3, 4])
-  const whenPaid = enough.paid.untilPassedOn(signal)
+  const whenPaid = enough.paid.untilPassedOn(enough.passOn, signal)
   enough.paid.raise(4, false)
   await whenPaid
   const short = open({ paidTokens: 3 })
   short.take([1, 2, 3, 4])
-  const whenOver = short.paid.untilPassedOn(signal)
+  const whenOver = short.paid.untilPassedOn(short.passOn, signal)
   vi.advanceTimersByTime(3_000)
   await whenOver
   const stop = new AbortController()
   const stopped = open({ paidTokens: 3 })
   stopped.take([1, 2, 3, 4])
-  const whenStopped = stopped.paid.untilPassedOn(stop.signal)
+  const whenStopped = stopped.paid.untilPassedOn(stopped.passOn, stop.signal)
   stop.abort(new Error('stopped'))
   await expect(whenStopped).rejects.toThrow('stopped')
   stopped.paid.close()
+})
+
+/** Opens the output of two choices. */
+function openTwo(fields: Parameters<typeof open>[0]) {
+  const { paid, asked } = open({ choices: 2, ...fields })
+  const choices = [0, 1].map(() => {
+    const passed: number[] = []
+    const passOn: PassOn = (ids) => passed.push(...ids) && ids.length
+    return { passed, passOn, take: (ids: readonly number[]) => paid.take(ids, passOn) }
+  })
+  const [first, second] = choices
+  if (first === undefined || second === undefined) throw new Error('two choices')
+  return { paid, asked, first, second }
+}
+
+test('the tokens of all choices are paid in the order in which they come', async () => {
+  const { paid, first, second } = openTwo({ paidTokens: 3 })
+  first.take([1, 2])
+  second.take([1, 2])
+  first.take([3])
+  second.take([3])
+  expect([first.passed, second.passed]).toEqual([[1, 2], [1]])
+  const passedOn = paid.untilPassedOn(first.passOn, new AbortController().signal)
+  paid.raise(5, false)
+  expect([first.passed, second.passed]).toEqual([
+    [1, 2, 3],
+    [1, 2],
+  ])
+  // The first choice need not wait for the tokens of the second one.
+  await passedOn
+  paid.close()
+})
+
+test('a choice that ends early leaves its tokens to the others, and the hold grows no further than they may need', () => {
+  const { paid, asked, first, second } = openTwo({ paidTokens: 30, mostTokens: 100 })
+  first.take(idsFrom(0, 5))
+  expect(asked).toEqual([70])
+  // The first choice may have had 50 tokens.
+  paid.leave(first.passOn, 45)
+  second.take(idsFrom(0, 25))
+  expect(second.passed).toHaveLength(25)
+  vi.advanceTimersByTime(500)
+  expect(asked).toEqual([70, 25])
+  paid.close()
+})
+
+test('the waiting tokens of a choice that ends are dropped, and those of the others are not', () => {
+  const { paid, first, second } = openTwo({ paidTokens: 1 })
+  first.take([1, 2])
+  second.take([1])
+  paid.leave(first.passOn, 0)
+  paid.raise(2, false)
+  expect([first.passed, second.passed]).toEqual([[1], [1]])
+  paid.close()
+})
+
+test('tokens after a stop string pay for the others', () => {
+  const { paid, second } = openTwo({ paidTokens: 4 })
+  paid.take([1, 2, 3, 4], () => 2)
+  second.take([1, 2])
+  expect(second.passed).toEqual([1, 2])
+  paid.close()
 })

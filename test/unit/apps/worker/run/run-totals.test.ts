@@ -6,7 +6,7 @@ import { claimedGeneration } from './running-under-test.ts'
 
 function open(ids = new Uint32Array(0)): RunningGeneration {
   const claim = claimedGeneration(undefined, { ids })
-  return createRun(claim, { send: () => {}, onClose: () => {}, span: NO_SPAN, nowMs: () => Date.now() })
+  return createRun(claim, { send: () => {}, onChoiceEnd: () => {}, onClose: () => {}, span: NO_SPAN, nowMs: () => Date.now() })
 }
 
 test('tokens count as they come, and stay counted after the end', () => {
@@ -17,7 +17,7 @@ test('tokens count as they come, and stay counted after the end', () => {
   run.usage.promptTokens = 100
   run.usage.cachedTokens = 32
   expect(totals.totals()).toEqual({ ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 })
-  run.noteOutput([1, 2, 3])
+  run.choices[0].noteOutput([1, 2, 3])
   const counted = { promptTokens: 100, cachedTokens: 32, outputTokens: 3 }
   expect(totals.totals()).toEqual({ ended: 0, ...counted })
   live.delete(run)
@@ -30,8 +30,7 @@ test('a continued generation counts the replayed output as read, not as written'
   const totals = createRunTotals(() => [])
   const run = open(Uint32Array.of(1, 2, 3, 4))
   run.usage.promptTokens = 10
-  run.usage.completionTokens = 6
-  run.noteOutput([5, 6])
+  run.choices[0].noteOutput([5, 6])
   totals.noteEnd(run, 1_000)
   run.close()
   expect(totals.totals()).toEqual({ ended: 1, promptTokens: 14, cachedTokens: 0, outputTokens: 2 })
@@ -49,7 +48,7 @@ test('a run that the engine gave nothing for counts neither as ended nor in the 
 function end(totals: ReturnType<typeof createRunTotals>, ms: number, promptTokens: number) {
   const run = open()
   run.usage.promptTokens = promptTokens
-  run.noteOutput([1])
+  run.choices[0].noteOutput([1])
   totals.noteEnd(run, ms)
   run.close()
 }

@@ -16,9 +16,9 @@ const text = (value: string) => ({ type: 'text-delta', text: value }) as const
 test('events are numbered from one; a group has the ids since the last one on its first event', () => {
   const { open, groups } = setUp()
   const run = open(5, 2)
-  run.noteOutput([1])
+  run.choices[0].noteOutput([1])
   run.send([])
-  run.noteOutput([2])
+  run.choices[0].noteOutput([2])
   run.send([text('a'), text('b')])
   run.send([text('c')])
   expect(
@@ -45,7 +45,7 @@ test('a claim is published with the first events, before them and once; else wit
   } as const
   const run = open(5)
   run.claimed(claim)
-  run.noteOutput([1])
+  run.choices[0].noteOutput([1])
   run.send([])
   expect(groups).toEqual([])
   run.send([text('a')])
@@ -200,7 +200,7 @@ test('an answer about the hold reaches the run of exactly its epoch', () => {
   const answers: unknown[] = []
   old.onHold = () => answers.push('an earlier epoch')
   run.onHold = (answered) => answers.push(answered)
-  const answered = { amountNano: '9', share: { outputTokens: 7, otherTokens: 4 }, isFinal: false }
+  const answered = { amountNano: '9', isFinal: false }
   for (const epoch of [1, 2, 3]) running.answerHold(GATEWAY, { ...answered, stream: 5, epoch })
   running.answerHold('another gateway', { ...answered, stream: 5, epoch: 2 })
   expect(answers).toEqual([answered])
