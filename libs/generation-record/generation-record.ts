@@ -17,11 +17,9 @@ import {
 } from '#libs/queue-redis/keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import {
-  NO_ENGINE_DEATHS,
   toStoredJob,
   unpackJob,
   unpackStoredJob,
-  type EngineDeaths,
   type PackedJob,
 } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
@@ -66,7 +64,7 @@ export type Lifting = {
   readonly ids: Uint32Array
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
-  readonly engineDeaths: EngineDeaths
+  readonly engineDeaths: number
   readonly seats: Seats
 }
 
@@ -120,7 +118,7 @@ export type Claim =
       /** The token ids after which the output continues. */
       readonly ids: Uint32Array
       readonly promptTokens: number | null
-      readonly engineDeaths: EngineDeaths
+      readonly engineDeaths: number
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
       /** The number of further waiting generations that this worker may claim; 0 in the answer to a repeated claim. */
@@ -323,7 +321,7 @@ export function createGenerationRecord(options: {
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
     if (stored === null) return { status: 'unreadable', ...problem }
-    const { idCount, promptTokens, engineDeaths = NO_ENGINE_DEATHS } = stored
+    const { idCount, promptTokens, engineDeaths = 0 } = stored
     const [requestBytes, idBytes] = await Promise.all([
       stored.isRequestApart ? redis.getBuffer(promptKey(model, id)) : EMPTY,
       idCount > 0 ? redis.getBuffer(idsKey(model, id)) : EMPTY,
@@ -371,7 +369,7 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     toStoredJob(job, {
       idCount: ids.length,
       promptTokens,
-      ...(engineDeaths.count > 0 && { engineDeaths }),
+      ...(engineDeaths > 0 && { engineDeaths }),
     }),
     String(job.bytes),
     job.gateway,

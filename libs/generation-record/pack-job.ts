@@ -74,16 +74,6 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-/** The engine deaths at which a generation was present in its earlier epochs. */
-export const EngineDeaths = z.object({
-  count: z.int().min(0),
-  /** The most tokens that the generation had produced in one of these epochs. */
-  mostTokens: z.int().min(0),
-})
-export type EngineDeaths = z.infer<typeof EngineDeaths>
-
-export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
-
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of versions of Millrace that did not mark them. */
@@ -91,8 +81,8 @@ const StoredJob = z.object({
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   promptTokens: z.int().min(0).nullable(),
-  /** Absent if no engine has died while it ran the generation. */
-  engineDeaths: EngineDeaths.optional(),
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). Absent: 0. */
+  engineDeaths: z.int().min(0).optional(),
   job: z.looseObject({}),
 })
 type StoredJob = z.infer<typeof StoredJob>

@@ -2,13 +2,7 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
-import {
-  NO_ENGINE_DEATHS,
-  packJob,
-  repackHold,
-  type EngineDeaths,
-  type PackedJob,
-} from '#libs/generation-record/pack-job.ts'
+import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -65,9 +59,8 @@ import type { HomeWait } from './home-wait.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. If the choices of the request take turns (`choice-trials.ts`), `again` first waits for the turn
- *   of this choice. It then waits for a turn at the pace, and sends the lift and its job repeatedly until the record
- *   answers.
+ *   counts as demand. `again` waits for a turn at the pace, and then sends the lift and its job repeatedly until the
+ *   record answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
@@ -119,9 +112,8 @@ type Next = {
   readonly restart: boolean
   readonly need: string
   readonly hold: Hold | null
-  readonly engineDeaths: EngineDeaths
-  /** Resolves when the generation may be queued. Absent: at once. */
-  readonly turn?: Promise<void> | undefined
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). */
+  readonly engineDeaths: number
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -134,8 +126,6 @@ type Generation = {
   readonly seating: Seating
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
-  /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
-  readonly claimFound: (worker: string) => void
   /** Returns the time until the generation's deadline, in ms. */
   readonly remainingMs: () => number
 }
@@ -206,7 +196,7 @@ class DispatchedGeneration implements Dispatched {
   #epoch = 1
   #ids: Uint32Array = NO_IDS
   #promptTokens: number | null = null
-  #engineDeaths = NO_ENGINE_DEATHS
+  #engineDeaths = 0
   #needs: Needs
   #watched: string | null = null
   #timer: NodeJS.Timeout | undefined
@@ -266,7 +256,7 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold, engineDeaths, turn }: Next) {
+  async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     // Nothing of the last epoch stays: no looks, no job, no turn at the pace and no watched worker.
     this.close()
@@ -277,7 +267,11 @@ class DispatchedGeneration implements Dispatched {
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths
     if (hold !== null) this.growHold(hold)
-    this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
+    this.#needs = nextNeeds(this.#needs, {
+      need,
+      continues: this.#ids.length > 0,
+      isSuspected: engineDeaths > 0,
+    })
     this.#startWait()
     this.#isQueued = false
     // The timer of the looks starts here, before the wait for the permission of `pace.ts` to queue the generation. The
@@ -286,7 +280,6 @@ class DispatchedGeneration implements Dispatched {
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
-    await Promise.race([turn, over])
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
@@ -444,7 +437,7 @@ class DispatchedGeneration implements Dispatched {
   }
 
   async #look(): Promise<void> {
-    const { inbox, claimFound } = this.#generation
+    const { inbox } = this.#generation
     if (!this.#isQueued) return
     const looked = this.#epoch
     const found = await this.#lift(await this.#pack())
@@ -453,7 +446,6 @@ class DispatchedGeneration implements Dispatched {
     if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
       this.#start = null
-      claimFound(found.worker)
       this.#watch(found.worker)
       inbox.expect(found)
     }

@@ -11,7 +11,6 @@ import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
 import type { Seating } from './affinity.ts'
 import type { AskForReport } from './ask-for-report.ts'
-import type { ChoiceTrials } from './choice-trials.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -23,7 +22,6 @@ import type { HoldShares } from './hold-shares.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
-import type { Suspect, Suspects } from './suspects.ts'
 import { createTiming, type Timing } from './timing.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
@@ -67,8 +65,6 @@ export type Reserved = {
   readonly choice: number
   readonly admission: Admission
   readonly shares: HoldShares
-  /** Null if the request has one choice. */
-  readonly trials: ChoiceTrials | null
   readonly seating: Seating
   /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
   readonly toEndUsage: (own: Usage) => Usage
@@ -84,7 +80,6 @@ export type RunDeps = {
   readonly dispatch: Dispatch
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
-  readonly suspects: Suspects
   readonly inputEstimate: InputEstimate
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
@@ -106,12 +101,10 @@ class GenerationRun implements Run {
   readonly #deps: RunDeps
   readonly #admission: Admission
   readonly #shares: HoldShares
-  readonly #trials: ChoiceTrials | null
   readonly #toEndUsage: Reserved['toEndUsage']
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
   readonly #stream: GenerationStream
-  readonly #suspect: Suspect
   readonly #dispatched: Dispatched
   readonly #progress: Progress
   readonly #timing: Timing
@@ -123,27 +116,26 @@ class GenerationRun implements Run {
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). */
+  #engineDeaths = 0
   #end: GenerationEnd | null = null
   /** The usage of this choice's complete output. */
   #usage: Usage | null = null
 
   constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
-    const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
-    const { choice, admission, shares, trials, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { openStream, dispatch, inputEstimate, nowMs } = deps
+    const { choice, admission, shares, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
     this.call = call
     this.choice = choice
     this.#deps = deps
     this.#admission = admission
     this.#shares = shares
-    this.#trials = trials
     this.#toEndUsage = reserved.toEndUsage
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal, () => this.#callerLeft())
-    const suspect = suspects.open(() => this.#epochTokens(), trials)
-    this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
     this.#dispatched = dispatch({
@@ -165,7 +157,6 @@ class GenerationRun implements Run {
       seating: reserved.seating,
       inbox: this.inbox,
       signal: call.signal,
-      claimFound: (worker) => suspect.claimFound(worker),
       remainingMs: () => deadlineMs - nowMs(),
     })
   }
@@ -196,7 +187,6 @@ class GenerationRun implements Run {
     this.#shares.claimed()
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
-    this.#suspect.claimed(claim.worker)
     const isFirst = this.choice === 0 && !this.#progress.wasClaimed()
     if (isFirst) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
@@ -239,7 +229,6 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
-    this.#trials?.leave(this.choice)
     const { caller, model } = this.call
     const usage = this.#progress.complete(reported.usage)
     this.#usage = usage
@@ -269,19 +258,18 @@ class GenerationRun implements Run {
   async recover(lost: GenerationDeclined | StreamLost) {
     const { caller, signal } = this.call
     if (signal.aborted) return this.#endLeft(lost)
-    const [progress, suspect, trials] = [this.#progress, this.#suspect, this.#trials]
-    trials?.leave(this.choice)
+    const progress = this.#progress
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
-    const { need, hold } = await this.#deps.recovery(lost, {
+    const { need, hold, engineDeaths } = await this.#deps.recovery(lost, {
       job,
       choice: this.choice,
       shares: this.#shares,
       caller,
       progress,
-      suspect,
-      trials,
+      engineDeaths: this.#engineDeaths,
+      epochTokens: this.#epochTokens(),
       isPartlySent,
       notStarted: this.#admission.notStarted,
     })
@@ -289,13 +277,8 @@ class GenerationRun implements Run {
     if (restart) this.#output = []
     this.#tokensBefore = restart ? 0 : this.inbox.ids().length
     this.#vectorsBefore = this.#vectorCount
-    await this.#dispatched.again({
-      need,
-      hold,
-      restart,
-      engineDeaths: suspect.engineDeaths(),
-      turn: suspect.isOnTrial() ? trials?.turn(this.choice) : undefined,
-    })
+    this.#engineDeaths = engineDeaths
+    await this.#dispatched.again({ need, hold, restart, engineDeaths })
   }
 
   usage() {
@@ -308,8 +291,6 @@ class GenerationRun implements Run {
 
   settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
     this.#stream.close()
-    this.#suspect.close()
-    this.#trials?.leave(this.choice)
     this.#dispatched.close()
     this.#deps.endGeneration({
       dispatched: this.#dispatched,
@@ -346,6 +327,5 @@ class GenerationRun implements Run {
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
-    if (!this.#suspect.isOnTrial()) this.#trials?.leave(this.choice)
   }
 }

@@ -4,7 +4,6 @@ import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { Admission } from './admit.ts'
 import type { Affinity } from './affinity.ts'
 import type { GenerationCall } from './generation-call.ts'
-import { createChoiceTrials } from './choice-trials.ts'
 import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
 import { toFailure, type Failure } from './failure.ts'
 import { createHoldShares, type HoldShares } from './hold-shares.ts'
@@ -18,7 +17,6 @@ import { toCharge } from './to-charge.ts'
  * - the settlement: the settlement of the first choice has the usage of all, and charges the request. The settlements of
  *   the others only correct the fair order. The usage in each of them is the tokens of the prompt that its engine had to
  *   compute again;
- * - the deaths of engines: they are counted together, because all choices have one prompt (`choice-trials.ts`);
  * - the worker: further choices are offered to the worker of the first one (`affinity.ts`);
  * - the end: the request is complete when all choices are, and fails when one of them fails.
  */
@@ -44,7 +42,7 @@ export type RequestRuns = {
 
 export type OpenRuns = (call: GenerationCall, reserved: ReservedRequest) => RequestRuns
 
-type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'seating' | 'toEndUsage'> & {
+type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'seating' | 'toEndUsage'> & {
   readonly hold: Hold
 }
 
@@ -86,13 +84,12 @@ class Runs implements RequestRuns, RunningRequest {
     this.#showsCost = showsCost
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
-    const trials = choices === 1 ? null : createChoiceTrials()
     const seating = openSeating(call)
     let running = choices
     // The end of the last choice reports the usage of the request. Each other end reports its own usage.
     const toEndUsage = (own: Usage) => ((running -= 1) === 0 ? this.#usage() : own)
     const open = (choice: number, of: Admission) =>
-      openRun(call, { ...reserved, choice, admission: of, shares, trials, seating, toEndUsage })
+      openRun(call, { ...reserved, choice, admission: of, shares, seating, toEndUsage })
     this.#first = open(0, admission)
     this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
     this.#leaveHolds = enterHold(this)

@@ -16,16 +16,15 @@ import type { OutputLogprobs } from './output-logprobs.ts'
 import { createPaidOutput, type PaidOutput } from './paid-output.ts'
 import type { Prefills } from './prefills.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
+import type { Quarantine } from './quarantine.ts'
 import { hasLongList, insufficientCredits, promptListTooLong, promptTooLong } from './refuse-chat.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
 import { traceCall } from './trace-call.ts'
-import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay →
- * generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → replay → generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
  * has. The parser reads these ids again. The resulting events are dropped, because the gateway already has them: a
@@ -62,7 +61,7 @@ export function createRunChat(deps: {
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
   prefills: Pick<Prefills, 'begin' | 'end'>
-  trials: Pick<Trials, 'begin' | 'outputSeen'>
+  quarantine: Pick<Quarantine, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
@@ -70,7 +69,7 @@ export function createRunChat(deps: {
   onMoneyEnd: () => void
 }): RunChat {
   const { worker, model, engine, contextWindow, vocabularySize, prefixTenantOf, sentPrefixes } = deps
-  const { prefills, trials, watch, meter, onReplay, onMoneyEnd } = deps
+  const { prefills, quarantine, watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
     try {
@@ -118,14 +117,14 @@ export function createRunChat(deps: {
     // An interrupted generation is not counted: it did not wait, because its caller sees a pause.
     const isNew = earlier.length === 0 && run.firstPromptTokens === null
     prefills.begin(run, isNew ? promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)) : 0)
-    await trials.begin(run)
     throwIfStopped(run)
+    quarantine.begin(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
     // The event `generation-claimed` is usually sent together with the first output. It is sent at once in two cases:
     // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the event.
     // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
     //   must know that the engine had the generation.
-    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
+    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
@@ -267,7 +266,7 @@ export function createRunChat(deps: {
           const { ids, cachedTokens } = tokens
           if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
-          trials.outputSeen()
+          quarantine.outputSeen()
           prefills.end(run)
           if (listsPrompt) {
             listsPrompt = false

@@ -1,4 +1,5 @@
 import { Registry } from '@prometheus-io/client'
+import pino from 'pino'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
@@ -18,7 +19,7 @@ import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Reserve } from '#apps/gateway/generation/reserve.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
-import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { createStreamCounters } from '#apps/gateway/generation/stream-metrics.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { toChoiceId } from '#libs/contracts/choices.ts'
@@ -113,13 +114,12 @@ export function setUp(given: Given) {
         },
         claimed: ({ worker }) => void log.push(`claimed by ${worker}${name}`),
         running: () => undefined,
-        async again({ restart, need, hold, turn }) {
+        async again({ restart, need, hold }) {
           inbox.raise({ restart })
           if (hold !== null) replaced.push(hold)
           log.push(
             ['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' ') + name,
           )
-          await turn
           runEpoch()
         },
         close: () => undefined,
@@ -174,9 +174,9 @@ export function setUp(given: Given) {
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
-        isBarred: () => false,
-        onPoison: () => {},
-        onRecovery: () => {},
+        metrics: createStreamCounters(registry),
+        poisonBound: { isBarred: () => false, note: () => {} },
+        log: pino({ level: 'silent' }),
       }),
       endGeneration: createEndGeneration({
         settlements: {
@@ -197,7 +197,6 @@ export function setUp(given: Given) {
           return true
         },
       }),
-      suspects: createSuspects(),
       openSeating: () => ({ ...NO_SEATING }),
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),

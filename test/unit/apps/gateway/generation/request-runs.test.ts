@@ -261,39 +261,6 @@ test('a choice that counts more tokens replaces the whole hold, and a choice tha
   expect([asked, replaced]).toMatchObject([[356], [{ outputTokens: 34, otherTokens: 306 }]])
 })
 
-test('choices that were present at the death of an engine are queued again one after the other', async () => {
-  const order: string[] = []
-  let endFirst = () => {}
-  const lost = (send: (events: readonly ReturnType<typeof declined>[]) => void) =>
-    send([declined({ reason: 'engine-lost', blame: 'present' })])
-  const { events } = setUp({
-    epochs: [
-      lost,
-      (send) => {
-        order.push('0 begins')
-        send([claimed(), [text('a'), [1]]])
-        setImmediate(() => {
-          order.push('0 has read')
-          send([[text('b'), [2, 3]]])
-        })
-        endFirst = () => send([end(3)])
-      },
-    ],
-    others: [
-      [
-        lost,
-        (send) => {
-          order.push('1 begins')
-          send([claimed(), end(1)])
-          endFirst()
-        },
-      ],
-    ],
-  })
-  await collectChoices(events)
-  expect(order).toEqual(['0 begins', '0 has read', '1 begins'])
-})
-
 test('the cost that an answer reports is that of the whole request, with one rounding', async () => {
   const finish = [(send: (events: readonly ReturnType<typeof end>[]) => void) => send([claimed(), end(1)])]
   const { events } = setUp({ showsCost: true, epochs: finish, others: [finish] })
