@@ -22,7 +22,6 @@ import type { HoldShares } from './hold-shares.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
-import { createTiming, type Timing } from './timing.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
 export type Run = {
@@ -30,8 +29,11 @@ export type Run = {
   /** The number of the choice that the generation makes, from 0. */
   readonly choice: number
   readonly inbox: StreamInbox
-  /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
-  queue(): Promise<void>
+  /**
+   * Queues the generation for the first time. Returns how many generations wait before it; null if the number is unknown.
+   * Throws `model_busy` or `model_unavailable`.
+   */
+  queue(): Promise<number | null>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
   /** Asks billing for a larger hold while the output goes on. Returns at once. */
@@ -53,8 +55,6 @@ export type Run = {
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
   /** Returns the usage of the complete output, else of the received output. */
   usage(): Usage
-  /** Notes the error with which the request fails. */
-  failed(error: unknown): void
   /** Ends the generation with this outcome and usage. Must be called once. */
   settle(ending: { readonly outcome: SettlementOutcome; readonly usage: Usage }): void
 }
@@ -71,7 +71,7 @@ export type Reserved = {
   readonly maxOutputTokens: number
   /** A time of `nowMs`. */
   readonly deadlineMs: number
-  readonly observed: Pick<Observed, 'output'>
+  readonly observed: Pick<Observed, 'claimed' | 'output' | 'timing'>
   readonly traceparent: string | undefined
 }
 
@@ -107,7 +107,6 @@ class GenerationRun implements Run {
   readonly #stream: GenerationStream
   readonly #dispatched: Dispatched
   readonly #progress: Progress
-  readonly #timing: Timing
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
@@ -137,7 +136,6 @@ class GenerationRun implements Run {
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal, () => this.#callerLeft())
     this.#progress = createProgress(request.kind)
-    this.#timing = createTiming({ streamed: call.streamed, nowMs })
     this.#dispatched = dispatch({
       job: {
         id: toChoiceId(call.id, choice),
@@ -166,7 +164,7 @@ class GenerationRun implements Run {
   }
 
   async queue() {
-    this.#timing.queued(await this.#dispatched.begin())
+    return await this.#dispatched.begin()
   }
 
   /**
@@ -174,13 +172,10 @@ class GenerationRun implements Run {
    * - `shares` notes that the choice runs with its share of the hold.
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
-   * - `suspect` notes which worker is concerned if an engine dies.
    * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the number of the
    *   first claim of the first choice is used, because all choices have the same prompt.
    * - `progress` notes the prompt's tokens.
-   * - `timing` notes the end of the wait.
-   *
-   * `generate.ts` passes the claim to `observed` as well.
+   * - `observed` notes the end of the wait.
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
@@ -190,7 +185,7 @@ class GenerationRun implements Run {
     const isFirst = this.choice === 0 && !this.#progress.wasClaimed()
     if (isFirst) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
-    this.#timing.claimed(claim)
+    this.#observed.claimed(claim)
     if (this.call.signal.aborted) this.#callerLeft()
   }
 
@@ -245,7 +240,6 @@ class GenerationRun implements Run {
 
   takeOutput() {
     if (this.#output.length === 0) return this.#output
-    this.#observed.output()
     this.#outputSeen()
     if (this.#progress.isGuided() && !this.call.streamed && this.#end === null) return []
     const taken = this.#output
@@ -285,10 +279,6 @@ class GenerationRun implements Run {
     return this.#usage ?? this.#progress.received(this.inbox.ids().length)
   }
 
-  failed(error: unknown) {
-    this.#timing.failed(error)
-  }
-
   settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
     this.#stream.close()
     this.#dispatched.close()
@@ -299,7 +289,7 @@ class GenerationRun implements Run {
       outcome,
       usage,
       deadlineMs: this.#deadlineMs,
-      timing: this.#timing.end(this.#end === null ? null : { ...this.#end, usage }),
+      timing: this.#observed.timing(this.#end === null ? null : { ...this.#end, usage }),
     })
   }
 
@@ -324,7 +314,7 @@ class GenerationRun implements Run {
 
   #outputSeen() {
     this.#admission.compiled()
-    this.#timing.output()
+    this.#observed.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
   }

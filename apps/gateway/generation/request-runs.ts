@@ -23,9 +23,10 @@ import { toCharge } from './to-charge.ts'
 export type RequestRuns = {
   /**
    * Queues the generations: first the generation of the first choice, whose record admits the request, then the others.
-   * Throws `model_busy` or `model_unavailable`.
+   * Returns how many generations wait before the first; null if the number is unknown. Throws `model_busy` or
+   * `model_unavailable`.
    */
-  queue(): Promise<void>
+  queue(): Promise<number | null>
   /**
    * Calls `receive` for each run at once. Resolves when all calls have resolved. If one call rejects, the inboxes of
    * the other runs are closed, so these runs read only the events that their inboxes have already accepted. The promise
@@ -96,9 +97,10 @@ class Runs implements RequestRuns, RunningRequest {
   }
 
   async queue() {
-    await this.#first.queue()
-    if (this.call.signal.aborted) return
+    const ahead = await this.#first.queue()
+    if (this.call.signal.aborted) return ahead
     await untilEach(this.#others.map(async (run) => await run.queue()))
+    return ahead
   }
 
   async untilReceived(receive: (run: Run) => Promise<void>) {
@@ -132,7 +134,6 @@ class Runs implements RequestRuns, RunningRequest {
     // A caller who had left before the failure pays for the received output.
     if (this.call.signal.aborted) return
     this.#failure = toFailure(error)
-    for (const run of this.#all()) run.failed(error)
   }
 
   settle() {
@@ -220,7 +221,7 @@ const toOther = ({ startWait, ...admission }: Admission): Admission => ({
 })
 
 /** Resolves when all promises have settled. Rejects then if one of them has, with the error of the first in the list. */
-async function untilEach(promises: readonly Promise<void>[]): Promise<void> {
+async function untilEach(promises: readonly Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(promises)
   await Promise.all(promises)
 }

@@ -82,6 +82,8 @@ type Given = {
 
 export function setUp(given: Given) {
   const log: string[] = []
+  /** Each epoch begins a second after the one before it. */
+  let clockMs = 0
   const settled: Ending[] = []
   const generations: Parameters<Dispatch>[0][] = []
   const replaced: Hold[] = []
@@ -99,7 +101,10 @@ export function setUp(given: Given) {
       }
       feed.deliver()
     }
-    const runEpoch = () => epochs[inbox.epoch() - 1]?.(send, inbox)
+    const runEpoch = () => {
+      clockMs += 1_000
+      epochs[inbox.epoch() - 1]?.(send, inbox)
+    }
     let mayBeQueued = false
     const job = generationJob({ id: toChoiceId('g1', choice), model: 'demo-chat' })
     const toDispatched = (generation: Parameters<Dispatch>[0]): Dispatched => {
@@ -148,7 +153,6 @@ export function setUp(given: Given) {
   }
   const registry = new Registry()
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
-  let clockMs = 0
   const generate = createGenerate({
     admit(): Admission {
       log.push('admit')
@@ -214,8 +218,8 @@ export function setUp(given: Given) {
     observe: createObserve({
       metrics: createGenerationMetrics(registry),
       demand,
-      book: createRequestBook({ nowMs: () => 0 }),
-      nowMs: () => (clockMs += 1_000),
+      book: createRequestBook({ nowMs: () => clockMs }),
+      nowMs: () => clockMs,
     }),
     limitMs: 60_000,
     nowMs: () => 0,
