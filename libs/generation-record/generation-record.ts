@@ -16,12 +16,7 @@ import {
   waitingSumsKey,
 } from '#libs/queue-redis/keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
-import {
-  toStoredJob,
-  unpackJob,
-  unpackStoredJob,
-  type PackedJob,
-} from './pack-job.ts'
+import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
@@ -231,7 +226,12 @@ export function createGenerationRecord(options: {
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
       const { taken, sought, otherwise, heldMs } = lifting.seats
-      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', otherwise ?? '', String(Math.round(heldMs))]
+      const seats = [
+        taken.join(' '),
+        isFirst ? sought.join(' ') : '',
+        otherwise ?? '',
+        String(Math.round(heldMs)),
+      ]
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
