@@ -34,7 +34,6 @@ import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
 import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
-import { createRecoveryNotes } from './generation/note-recoveries.ts'
 import { openAffinity } from './generation/affinity.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
@@ -42,7 +41,6 @@ import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
 import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
-import { createSuspects } from './generation/suspects.ts'
 import { everySecond } from './http/every-second.ts'
 import { openBilling, openQueueClock, openRedisServers } from './servers/open-servers.ts'
 import { createReadiness } from './servers/readiness.ts'
@@ -121,7 +119,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
 
-  const suspects = createSuspects()
   const presence = await createPresence({
     self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
@@ -132,11 +129,10 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onHeartbeat: picture.applyHeartbeat,
     onDeath(worker) {
       picture.forgetWorker(worker)
-      suspects.workerDied(worker)
       inboxes.loseWorker(worker, 'worker-dead')
     },
     // The worker runs, but its events do not arrive.
-    onCutOff: (worker) => inboxes.loseWorker(worker, 'worker-dead'),
+    onCutOff: (worker) => inboxes.loseWorker(worker, 'frames-lost'),
     nowMs,
     log,
   })
@@ -243,19 +239,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         unwatchWorker: presence.unwatch,
         log,
       }),
-      recovery: createRecovery({
-        reserve,
-        picture,
-        isBarred: poisonBound.isBarred,
-        ...createRecoveryNotes({ metrics, poisonBound, log }),
-      }),
+      recovery: createRecovery({ reserve, picture, metrics, poisonBound, log }),
       askForReport: createAskForReport({ claimant: record.claimant, stop: control.stop }),
       endGeneration: createEndGeneration({
         settlements,
         stopWorker: (worker, stream) => void control.stop(worker, [stream]),
         streamSettled: inboxes.settled,
       }),
-      suspects,
       openSeating: affinity.open,
       ...holds,
       gateway,

@@ -11,8 +11,8 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
 /**
  * One generation in the worker: claim → run → end.
  *
- *   chat       render → cap → wait → replay → generate → parse → publish    run-chat.ts
- *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
+ *   chat       render → cap → replay → generate → parse → publish    run-chat.ts
+ *   embedding  tokenize → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
  * The created function claims a generation and returns a promise. The promise resolves as soon as the claim is answered:

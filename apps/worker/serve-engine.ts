@@ -20,7 +20,9 @@ import type { EngineMetrics } from './metrics/engine-metrics.ts'
 import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure-calls.ts'
 import { createPrefills } from './run/prefills.ts'
+import { createQuarantine } from './run/quarantine.ts'
 import { LONG } from '#libs/generation-record/needs.ts'
+import { ALONE } from '#libs/generation-record/quarantine.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { PrefixTenantOf } from './run/prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
@@ -34,7 +36,6 @@ import { createSentPrefixes } from './run/sent-prefixes.ts'
 import { createSlots } from './intake/slots.ts'
 import { createEngineWatch } from './engine-watch/watch-engine.ts'
 import { createLoadWatch } from './engine-watch/watch-load.ts'
-import { createTrials } from './run/trials.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 
 /**
@@ -107,11 +108,9 @@ export function serveEngine(deps: {
   const log = services.log.child({ model: model.name })
   const operation = kind === 'chat' ? 'chat' : 'embeddings'
   const meter = createCallMeter({ histograms: engineMetrics.calls, model: model.name, operation, nowMs })
-  const serves = { features: FEATURES[kind], window: contextWindow }
-  const servesLong = { ...serves, features: [...serves.features, LONG] }
   const prefills = createPrefills(prefillTokens, () => pull.look())
   const slots = createSlots(maxNumSeqs)
-  const trials = createTrials(nowMs)
+  const quarantine = createQuarantine({ nowMs, onRoom: () => pull.look() })
   const live = new ShortLivedSet<RunningGeneration>()
   const runs = createRunTotals(() => live)
   let stopping = false
@@ -127,7 +126,7 @@ export function serveEngine(deps: {
       if (!stopping) follow()
     },
     onLost() {
-      const suspect = trials.judge(watch.lastTokenMs())
+      const suspect = quarantine.judge(live, watch.lastTokenMs())
       log.warn({ running: live.size, requestId: suspect?.job.id }, 'the engine is lost')
       for (const run of live) run.stop('engine-lost')
     },
@@ -167,7 +166,7 @@ export function serveEngine(deps: {
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
       prefills,
-      trials,
+      quarantine,
       watch,
       meter,
       onReplay(tokens) {
@@ -187,7 +186,7 @@ export function serveEngine(deps: {
         deliver: services.deliverVectors,
       }),
       contextWindow,
-      trials,
+      quarantine,
       watch,
     }),
     endRun: createEndRun({
@@ -213,19 +212,25 @@ export function serveEngine(deps: {
     nowMs,
   })
 
-  /** At most one claim at a time may get a long prompt. */
+  /** At most one claim at a time may get a long prompt, and one a generation in quarantine. */
   async function claim(): Promise<Claim> {
     let own: object = {}
     const mayBeLong = kind === 'chat' && prefills.expect(own)
+    const mayBeAlone = quarantine.expect()
+    const features = [...FEATURES[kind], ...(mayBeLong ? [LONG] : []), ...(mayBeAlone ? [ALONE] : [])]
     try {
-      const answer = await services.claim(model.name, mayBeLong ? servesLong : serves)
+      const answer = await services.claim(model.name, { features, window: contextWindow })
       prefills.pass(own, answer)
       own = answer
-      if (!mayBeLong && 'leavesUnserved' in answer) prefills.missed()
+      if ('leavesUnserved' in answer && !mayBeLong) prefills.missed()
+      if ('leavesUnserved' in answer && !mayBeAlone) quarantine.missed()
       return answer
     } finally {
       // By then `open` has passed the answer's place on to the run, if there is one.
-      setImmediate(() => prefills.end(own))
+      setImmediate(() => {
+        prefills.end(own)
+        if (mayBeAlone) quarantine.answered()
+      })
     }
   }
 
@@ -245,7 +250,7 @@ export function serveEngine(deps: {
     const onClose = () => {
       for (const leave of choiceSlots) leave()
       live.delete(liveNumber)
-      trials.end(run)
+      quarantine.end(run)
       prefills.end(run)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
@@ -255,6 +260,7 @@ export function serveEngine(deps: {
     const run = running.open(claim, onClose, { span, onChoiceEnd })
     prefills.pass(claim, run)
     const liveNumber = live.add(run)
+    quarantine.open(run)
     return run
   }
 

@@ -3,7 +3,6 @@ import { Redis } from 'ioredis'
 import { createRunningGenerations } from '#apps/worker/run/running-generations.ts'
 import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
-import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
 import { generationJob } from '../../test/support/generation-job.ts'
 import { createRedis } from '../../test/support/redis.ts'
 import { readThreadsCpuUs } from '../harness/process-cpu.ts'
@@ -148,7 +147,7 @@ function countPulses(gateways: number, flowing: boolean): { pulses: number; stre
       epoch: 1,
       ids: new Uint32Array(0),
       promptTokens: null,
-      engineDeaths: NO_ENGINE_DEATHS,
+      engineDeaths: 0,
       waiting: 0,
       waitedMs: 0,
     } as const

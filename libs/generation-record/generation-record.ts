@@ -16,15 +16,7 @@ import {
   waitingSumsKey,
 } from '#libs/queue-redis/keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
-import {
-  NO_ENGINE_DEATHS,
-  toStoredJob,
-  unpackJob,
-  unpackStoredJob,
-  type ChoiceBefore,
-  type EngineDeaths,
-  type PackedJob,
-} from './pack-job.ts'
+import { toStoredJob, unpackJob, unpackStoredJob, type ChoiceBefore, type PackedJob } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
@@ -69,7 +61,7 @@ export type Lifting = {
   readonly choices: readonly ChoiceBefore[] | null
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
-  readonly engineDeaths: EngineDeaths
+  readonly engineDeaths: number
   readonly seats: Seats
 }
 
@@ -128,7 +120,7 @@ export type Claim =
       /** How the ids belong to the choices. Absent: all belong to choice 0. */
       readonly choices?: readonly ChoiceBefore[]
       readonly promptTokens: number | null
-      readonly engineDeaths: EngineDeaths
+      readonly engineDeaths: number
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
       /** The number of further waiting generations that this worker may claim; 0 in the answer to a repeated claim. */
@@ -330,7 +322,7 @@ export function createGenerationRecord(options: {
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
     if (stored === null) return { status: 'unreadable', ...problem }
-    const { idCount, choices, promptTokens, engineDeaths = NO_ENGINE_DEATHS } = stored
+    const { idCount, choices, promptTokens, engineDeaths = 0 } = stored
     const [requestBytes, idBytes] = await Promise.all([
       stored.isRequestApart ? redis.getBuffer(promptKey(model, id)) : EMPTY,
       idCount > 0 ? redis.getBuffer(idsKey(model, id)) : EMPTY,
@@ -384,7 +376,7 @@ function toLiftArguments(
       idCount: ids.length,
       ...(choices !== null && { choices: [...choices] }),
       promptTokens,
-      ...(engineDeaths.count > 0 && { engineDeaths }),
+      ...(engineDeaths > 0 && { engineDeaths }),
     }),
     String(job.bytes),
     job.gateway,

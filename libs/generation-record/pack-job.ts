@@ -69,16 +69,6 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-/** The engine deaths at which a generation was present in its earlier epochs. */
-export const EngineDeaths = z.object({
-  count: z.int().min(0),
-  /** The most tokens that the generation had produced in one of these epochs. */
-  mostTokens: z.int().min(0),
-})
-export type EngineDeaths = z.infer<typeof EngineDeaths>
-
-export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
-
 /**
  * One choice of a generation at the begin of an epoch: how many of the epoch's ids are its own, and whether it ended in
  * an earlier epoch, so that it is not run again.
@@ -95,8 +85,8 @@ const StoredJob = z.object({
   /** The choices, in the order of their ids. Absent: all ids belong to choice 0. */
   choices: z.array(ChoiceBefore).max(MAX_CHOICES).optional(),
   promptTokens: z.int().min(0).nullable(),
-  /** Absent if no engine has died while it ran the generation. */
-  engineDeaths: EngineDeaths.optional(),
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). Absent: 0. */
+  engineDeaths: z.int().min(0).optional(),
   job: z.looseObject({}),
 })
 type StoredJob = z.infer<typeof StoredJob>

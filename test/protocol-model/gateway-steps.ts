@@ -199,7 +199,7 @@ function runs({ gateway, workers }: State, name: WorkerName | null): boolean {
 
 /**
  * Returns the blame for a death. A dead worker reports nothing, so it is derived from the events that came from the
- * worker, and from earlier deaths, after which the generation is on trial.
+ * worker, and from earlier deaths, after which the generation is in quarantine.
  */
 function blameOfDead({ gateway: { accepted, deaths } }: State): 'none' | 'present' | 'suspect' {
   if (accepted > 0) return 'none'

@@ -113,11 +113,11 @@ function killStep(state: State, place: Place, { kills }: Poison): Step {
   return step(`it kills the ${kills} of place ${place}`, withWorker(state, place, change))
 }
 
-/** Returns whether the generation is on trial. Two tokens do not end a trial, so it lasts for the whole epoch. */
+/** Returns whether the generation is in quarantine. Two tokens do not end it, so it lasts for the whole epoch. */
 const isTried = ({ gateway }: State) => gateway.deaths > 0
 
 /**
- * Another generation kills the engine. If this generation is on trial, the death cannot be distinguished from its own.
+ * Another generation kills the engine. If this generation is in quarantine, the death cannot be distinguished from its own.
  */
 function engineSteps(state: State, place: Place): Step[] {
   const label = `the engine of worker ${place} dies of another one`

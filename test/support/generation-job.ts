@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Claiming, Lifting, Place } from '#libs/generation-record/generation-record.ts'
-import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
+import { packJob } from '#libs/generation-record/pack-job.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
@@ -56,7 +56,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     ids: new Uint32Array(),
     choices: null,
     promptTokens: null,
-    engineDeaths: NO_ENGINE_DEATHS,
+    engineDeaths: 0,
     seats: NO_SEATS,
     ...fields,
   }

@@ -2,13 +2,7 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
-import {
-  NO_ENGINE_DEATHS,
-  packJob,
-  repackHold,
-  type EngineDeaths,
-  type PackedJob,
-} from '#libs/generation-record/pack-job.ts'
+import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
@@ -115,7 +109,8 @@ type Next = {
   readonly restart: boolean
   readonly need: string
   readonly hold: Hold | null
-  readonly engineDeaths: EngineDeaths
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). */
+  readonly engineDeaths: number
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -128,8 +123,6 @@ type Generation = {
   readonly seating: Seating
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
-  /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
-  readonly claimFound: (worker: string) => void
   /** Returns the time until the generation's deadline, in ms. */
   readonly remainingMs: () => number
 }
@@ -197,7 +190,7 @@ class DispatchedGeneration implements Dispatched {
   #ids: Uint32Array = NO_IDS
   #choices: ReturnType<StreamInbox['choices']> = null
   #promptTokens: number | null = null
-  #engineDeaths = NO_ENGINE_DEATHS
+  #engineDeaths = 0
   #needs: Needs
   #watched: string | null = null
   #timer: NodeJS.Timeout | undefined
@@ -265,7 +258,11 @@ class DispatchedGeneration implements Dispatched {
     this.#choices = inbox.choices()
     this.#engineDeaths = engineDeaths
     if (hold !== null) this.growHold(hold)
-    this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
+    this.#needs = nextNeeds(this.#needs, {
+      need,
+      continues: this.#ids.length > 0,
+      isSuspected: engineDeaths > 0,
+    })
     this.#startWait()
     this.#isQueued = false
     // The timer of the looks starts here, before the wait for the permission of `pace.ts` to queue the generation. The
@@ -435,7 +432,7 @@ class DispatchedGeneration implements Dispatched {
   }
 
   async #look(): Promise<void> {
-    const { inbox, claimFound } = this.#generation
+    const { inbox } = this.#generation
     if (!this.#isQueued) return
     const looked = this.#epoch
     const found = await this.#lift(await this.#pack())
@@ -444,7 +441,6 @@ class DispatchedGeneration implements Dispatched {
     if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
       this.#start = null
-      claimFound(found.worker)
       this.#watch(found.worker)
       inbox.expect(found)
     }

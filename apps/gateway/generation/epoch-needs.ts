@@ -1,5 +1,6 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { LONG, LONG_TOKENS, type Needs } from '#libs/generation-record/needs.ts'
+import { ALONE } from '#libs/generation-record/quarantine.ts'
 
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
@@ -29,14 +30,18 @@ function isLong(request: GenerationJob['request'], promptTokens: number): boolea
 
 /**
  * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
- * size of the context window that the last worker lacked.
+ * size of the context window that the last worker lacked. `isSuspected`: the generation was present at an engine's death.
  */
-export function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
+export function nextNeeds(
+  before: Needs,
+  { need, continues, isSuspected }: { need: string; continues: boolean; isSuspected: boolean },
+): Needs {
   const features = new Set(before.features)
   if (continues) features.add('continue')
   else features.delete('continue')
   // An interrupted generation does not wait for other prompts, because its caller sees a pause.
   features.delete(LONG)
+  if (isSuspected) features.add(ALONE)
   const window = /^window:(\d+)$/.exec(need)
   if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
   if (need !== '') features.add(need)

@@ -4,7 +4,7 @@ import { runWithin, traceStep } from '#libs/telemetry/span.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admission, Admit } from './admit.ts'
 import type { Generate, SendOutput } from './generation-call.ts'
-import type { Observe, Observed } from './observe.ts'
+import type { Observe } from './observe.ts'
 import { CallersFailure } from './failure.ts'
 import type { OpenRun, Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
@@ -59,14 +59,14 @@ export function createGenerate(deps: {
 
       run = opened
       if (call.signal.aborted) return
-      await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
-      observed.admitted(() => opened.tokens())
+      const ahead = await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
+      observed.admitted({ ahead, tokens: () => opened.tokens() })
       if (admission.startWait !== null) {
         admission.startWait.begin()
         observed.awaitsStart()
       }
 
-      await receive(opened, { send, observed })
+      await receive(opened, send)
     } catch (error) {
       observed.failed(error)
       run?.fail(error)
@@ -77,7 +77,7 @@ export function createGenerate(deps: {
     }
   }
 
-  async function receive(run: Run, { send, observed }: { send: SendOutput; observed: Observed }) {
+  async function receive(run: Run, send: SendOutput) {
     const sendReceived = () => {
       const received = run.takeOutput()
       if (received.length > 0) send(received, run.choice())
@@ -88,7 +88,6 @@ export function createGenerate(deps: {
         switch (event.type) {
           case 'generation-claimed':
             run.claimed(event)
-            observed.claimed()
             break
           case 'prompt-cached':
             run.promptCached(event)

@@ -24,8 +24,6 @@ import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
 import type { RunningHolds, RunningRequest } from './running-holds.ts'
-import type { Suspect, Suspects } from './suspects.ts'
-import { createTiming, type Timing } from './timing.ts'
 import { toCharge } from './to-charge.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
@@ -34,8 +32,11 @@ export type Run = {
   /** The number of the choice to which the present output belongs, from 0. */
   choice(): number
   readonly inbox: StreamInbox
-  /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
-  queue(): Promise<void>
+  /**
+   * Queues the generation for the first time. Returns how many generations wait before it; null if the number is unknown.
+   * Throws `model_busy` or `model_unavailable`.
+   */
+  queue(): Promise<number | null>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
   /** Asks billing for a larger hold while the output goes on. Returns at once. */
@@ -74,7 +75,7 @@ type Reserved = {
   readonly maxOutputTokens: number
   /** A time of `nowMs`. */
   readonly deadlineMs: number
-  readonly observed: Pick<Observed, 'output'>
+  readonly observed: Pick<Observed, 'claimed' | 'output' | 'timing'>
   readonly traceparent: string | undefined
 }
 
@@ -83,7 +84,6 @@ type RunDeps = {
   readonly dispatch: Dispatch
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
-  readonly suspects: Suspects
   readonly inputEstimate: InputEstimate
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
@@ -110,10 +110,8 @@ class GenerationRun implements Run, RunningRequest {
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
   readonly #stream: GenerationStream
-  readonly #suspect: Suspect
   readonly #dispatched: Dispatched
   readonly #progress: Progress
-  readonly #timing: Timing
   readonly #outputs = new ChoiceOutputs()
   readonly #leaveHolds: () => void
   #wasSent = false
@@ -121,13 +119,15 @@ class GenerationRun implements Run, RunningRequest {
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
+  /** The deaths of engines at which the generation was present (`quarantine.ts`). */
+  #engineDeaths = 0
   #end: GenerationEnd | null = null
   /** The usage of the choices that are complete; null if none is. */
   #completed: Usage | null = null
   #failure: Failure | null = null
 
   constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
-    const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
+    const { openStream, dispatch, inputEstimate, nowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size, choices = 1 } = call
     this.call = call
@@ -137,10 +137,7 @@ class GenerationRun implements Run, RunningRequest {
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal, () => this.#callerLeft())
-    const suspect = suspects.open(() => this.#epochTokens())
-    this.#suspect = suspect
     this.#progress = createProgress(request.kind)
-    this.#timing = createTiming({ streamed: call.streamed, nowMs })
     this.#dispatched = dispatch({
       job: {
         id: call.id,
@@ -160,7 +157,6 @@ class GenerationRun implements Run, RunningRequest {
       seating: deps.openSeating(call),
       inbox: this.inbox,
       signal: call.signal,
-      claimFound: (worker) => suspect.claimFound(worker),
       remainingMs: () => deadlineMs - nowMs(),
     })
     this.#leaveHolds = deps.enterHold(this)
@@ -175,28 +171,24 @@ class GenerationRun implements Run, RunningRequest {
   }
 
   async queue() {
-    this.#timing.queued(await this.#dispatched.begin())
+    return await this.#dispatched.begin()
   }
 
   /**
    * Passes a claim to the parts of the run:
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
-   * - `suspect` notes which worker is concerned if an engine dies.
    * - The input estimate is corrected by the number of prompt tokens that the worker of the first claim counted.
    * - `progress` notes the prompt's tokens.
-   * - `timing` notes the end of the wait.
-   *
-   * `generate.ts` passes the claim to `observed` as well.
+   * - `observed` notes the end of the wait.
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
-    this.#suspect.claimed(claim.worker)
     if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
-    this.#timing.claimed(claim)
+    this.#observed.claimed(claim)
     if (this.call.signal.aborted) this.#callerLeft()
   }
 
@@ -248,7 +240,6 @@ class GenerationRun implements Run, RunningRequest {
 
   takeOutput() {
     if (this.#outputs.isEmpty()) return NO_OUTPUT
-    this.#observed.output()
     this.#outputSeen()
     const taken = this.#outputs.take({ whole: this.#progress.isGuided() && !this.call.streamed })
     if (taken.length > 0 && !this.#wasSent) {
@@ -261,23 +252,25 @@ class GenerationRun implements Run, RunningRequest {
   async recover(lost: GenerationDeclined | StreamLost) {
     const { caller, signal } = this.call
     if (signal.aborted) return this.#endLeft(lost)
-    const [progress, suspect, outputs] = [this.#progress, this.#suspect, this.#outputs]
+    const [progress, outputs] = [this.#progress, this.#outputs]
     const restart = progress.isGuided() && this.tokens() > 0
-    const { need, hold } = await this.#deps.recovery(lost, {
+    const { need, hold, engineDeaths } = await this.#deps.recovery(lost, {
       job: this.#dispatched.job(),
       caller,
       progress,
-      suspect,
+      engineDeaths: this.#engineDeaths,
+      epochTokens: this.#epochTokens(),
       isPartlySent: restart && outputs.isPartlySent(),
       notStarted: this.#admission.notStarted,
     })
     if (signal.aborted) return this.inbox.close()
     if (restart) outputs.restart()
     outputs.begin(0)
-    const queued = this.#dispatched.again({ need, hold, restart, engineDeaths: suspect.engineDeaths() })
+    const queued = this.#dispatched.again({ need, hold, restart, engineDeaths })
     // The call has raised the inbox to the next epoch.
     this.#tokensBefore = this.tokens()
     this.#vectorsBefore = this.#vectorCount
+    this.#engineDeaths = engineDeaths
     await queued
   }
 
@@ -295,13 +288,11 @@ class GenerationRun implements Run, RunningRequest {
     // A caller who had left before the failure pays for the received output.
     if (this.call.signal.aborted) return
     this.#failure = toFailure(error)
-    this.#timing.failed(error)
   }
 
   settle() {
     this.#leaveHolds()
     this.#stream.close()
-    this.#suspect.close()
     this.#dispatched.close()
     const usage = this.#usage()
     const isComplete = this.isComplete()
@@ -313,7 +304,7 @@ class GenerationRun implements Run, RunningRequest {
       outcome,
       usage: isUsed ? usage : NO_USAGE,
       deadlineMs: this.#deadlineMs,
-      timing: this.#timing.end(this.#end),
+      timing: this.#observed.timing(this.#end),
     })
     return isComplete ? usage : null
   }
@@ -349,7 +340,7 @@ class GenerationRun implements Run, RunningRequest {
 
   #outputSeen() {
     this.#admission.compiled()
-    this.#timing.output()
+    this.#observed.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
   }

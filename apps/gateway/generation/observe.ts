@@ -1,23 +1,29 @@
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
-import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationClaimed, GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Demand } from '../demand/demand.ts'
-import type { BookedRequest, RequestBook } from '../reports/request-book.ts'
+import type { BookedRequest, Queued, RequestBook, RequestEntry } from '../reports/request-book.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import type { GenerationMetrics } from './generation-metrics.ts'
 
-/** Measures one generation at a few moments of its life. */
+/**
+ * Notes the moments of one request, once each, in its entry of the book. The metrics, the timing of the settlement and the
+ * console's view are computed from them.
+ */
 export type Observed = {
-  /** The generation is in the queue. `tokens` returns the number of tokens received so far. */
-  admitted(tokens: () => number): void
+  /** The generation is in the queue. */
+  admitted(queued: Queued): void
   /** The generation waits for its model's start, so its time to the first token is not measured. */
   awaitsStart(): void
   /** A worker runs the generation. Only the first call counts. */
-  claimed(): void
+  claimed(claim: Pick<GenerationClaimed, 'waitedMs'>): void
   /** Output arrived. Only the first call counts. */
   output(): void
   /** The generation failed. Called at most once, before `ended`. */
   failed(error: unknown): void
+  /** Returns the timing for the settlement. `end` is the end of the complete output, null for every other end. */
+  timing(end: GenerationEnd | null): SettlementTiming
   /** The generation has ended. Called once. `usage` is the usage of a complete output, null for every other end. */
   ended(usage: Usage | null): void
 }
@@ -54,9 +60,7 @@ class ObservedGeneration implements Observed {
   readonly #deps: ObserveDeps
   readonly #booked: BookedRequest
   readonly #label: string
-  #isAdmitted = false
   #awaitsStart = false
-  #firstOutputMs: number | null = null
   #errorType: string | null = null
 
   constructor(call: GenerationCall, deps: ObserveDeps) {
@@ -67,11 +71,10 @@ class ObservedGeneration implements Observed {
     this.#booked = deps.book.open({ id, accountId: caller.accountId, model: model.id, receivedMs })
   }
 
-  admitted(tokens: () => number) {
+  admitted(queued: Queued) {
     const { metrics, demand } = this.#deps
     const { model, isRepeated } = this.#call
-    this.#isAdmitted = true
-    this.#booked.admitted(tokens)
+    this.#booked.admitted(queued)
     metrics.admissions.inc({ model: this.#label, outcome: 'admitted' })
     demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
   }
@@ -80,12 +83,11 @@ class ObservedGeneration implements Observed {
     this.#awaitsStart = true
   }
 
-  claimed() {
-    this.#booked.claimed()
+  claimed(claim: Pick<GenerationClaimed, 'waitedMs'>) {
+    this.#booked.claimed(claim)
   }
 
   output() {
-    this.#firstOutputMs ??= this.#deps.nowMs()
     this.#booked.output()
   }
 
@@ -95,12 +97,19 @@ class ObservedGeneration implements Observed {
     const code = error instanceof ApiError ? error.code : 'upstream_error'
     this.#errorType = code
     const outcome = REFUSALS[code]
-    if (this.#isAdmitted || outcome === undefined) return
+    if (this.#booked.entry.admittedMs !== null || outcome === undefined) return
     metrics.admissions.inc({ model, outcome })
     if (error instanceof ApiError && (code === 'model_busy' || code === 'model_warming')) {
       const retryAfterS = toRetryAfterS(error.retryAfterS ?? RETRY_AFTER_S.default)
       metrics.retryAfterS.observe({ model, outcome }, retryAfterS)
     }
+  }
+
+  timing(end: GenerationEnd | null) {
+    const { streamed, signal } = this.#call
+    // A caller who leaves also ends the generation, without a failure.
+    const errorCode = signal.aborted ? null : this.#errorType
+    return toTiming(this.#booked.entry, { end, errorCode, streamed, endedMs: this.#deps.nowMs() })
   }
 
   ended(usage: Usage | null) {
@@ -125,12 +134,35 @@ class ObservedGeneration implements Observed {
     metrics.durationS.observe(labels, (endedMs - receivedMs) / 1_000)
     metrics.tokens.observe({ ...labels, gen_ai_token_type: 'input' }, usage.promptTokens)
     metrics.tokens.observe({ ...labels, gen_ai_token_type: 'output' }, usage.completionTokens)
-    const firstOutputMs = this.#firstOutputMs
+    const firstOutputMs = this.#booked.entry.outputMs
     if (firstOutputMs === null) return
     if (!this.#awaitsStart) metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
     // The tokens of several choices are written at the same time.
     if (usage.completionTokens < 2 || choices > 1) return
     const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
     metrics.perTokenS.observe(labels, perTokenMs / 1_000)
+  }
+}
+
+/**
+ * The wait is the time from the queueing to the first claim, as the queue Redis measured it. The gateway cannot measure it
+ * itself, because a worker may publish its claim only with the first token. The pause of a recovery counts as running time.
+ */
+function toTiming(
+  { admittedMs, ahead, claimedMs, waitedMs, outputMs }: RequestEntry,
+  ending: { end: GenerationEnd | null; errorCode: string | null; streamed: boolean; endedMs: number },
+): SettlementTiming {
+  const { end, errorCode, streamed, endedMs } = ending
+  const sinceQueuedMs = admittedMs === null ? null : endedMs - admittedMs
+  const toFirstMs = admittedMs === null || outputMs === null ? null : outputMs - admittedMs
+  return {
+    waitedMs: claimedMs === null ? sinceQueuedMs : waitedMs,
+    ahead,
+    firstTokenMs: toFirstMs === null || waitedMs === null ? null : Math.max(0, toFirstMs - waitedMs),
+    ranMs: outputMs === null ? null : endedMs - outputMs,
+    finishReason: end === null ? null : end.finishReason.replace('-', '_'),
+    errorCode,
+    reasoningTokens: end?.usage.reasoningTokens ?? null,
+    streamed,
   }
 }

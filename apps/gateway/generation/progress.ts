@@ -17,6 +17,8 @@ export type Progress = {
    */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
+  /** True if the claim of the current epoch has arrived. */
+  hasBegun(): boolean
   /**
    * True if a grammar constrains the generation. Grammars begin at their root, so the generation can be repeated but
    * not continued.
@@ -95,6 +97,10 @@ class GenerationProgress implements Progress {
 
   wasClaimed() {
     return this.#promptTokens !== null
+  }
+
+  hasBegun() {
+    return this.#hasBegun
   }
 
   isGuided() {

@@ -1,19 +1,23 @@
-import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
+import type { Blame, GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
+import { blameOfSilence, isKiller } from '#libs/generation-record/quarantine.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import { interrupted, Interruption } from './interrupted.ts'
+import type { PoisonBound } from './poison-bound.ts'
 import type { Progress } from './progress.ts'
 import type { Reserve } from './reserve.ts'
-import type { Suspect } from './suspects.ts'
+import type { StreamCounters } from './stream-metrics.ts'
 
 /**
- * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
+ * Decides how a generation goes on after its worker gave it back or was lost. Returns three things:
  * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
  * - `hold`: the new hold of the generation; null if the old hold stays.
+ * - `engineDeaths`: the deaths of engines at which the generation was present until now (`quarantine.ts`).
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
@@ -21,13 +25,16 @@ export type Recovery = (
     readonly job: GenerationJob
     readonly caller: Caller
     readonly progress: Progress
-    readonly suspect: Suspect
+    /** The deaths of engines at which the generation was present before this epoch. */
+    readonly engineDeaths: number
+    /** The tokens or vectors that were received in this epoch. */
+    readonly epochTokens: number
     /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
     /** Returns the error of a generation whose model was not started in time. */
     readonly notStarted: () => ApiError
   },
-) => Promise<{ readonly need: string; readonly hold: Hold | null }>
+) => Promise<{ readonly need: string; readonly hold: Hold | null; readonly engineDeaths: number }>
 
 /**
  * A generation ends after this many engines have died while they ran it, even if no death proves that the generation
@@ -37,53 +44,64 @@ const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
 const MOST_FRUITLESS_EPOCHS = 8
 
-export type RecoveryNotes = {
-  /** Called once for each request that kills engines, when it has ended. */
-  readonly onPoison: (caller: Caller, job: GenerationJob) => void
-  readonly onRecovery: (reason: string, job: GenerationJob) => void
-}
-
 /**
  * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
  * `context_length_exceeded`, the error of `notStarted`, or the reservation's error.
  */
-export function createRecovery(
-  deps: RecoveryNotes & {
-    reserve: Pick<Reserve, 'exact'>
-    picture: Pick<ClusterPicture, 'find'>
-    /** True if this account has sent too many requests that kill engines. */
-    isBarred: (accountId: string) => boolean
-  },
-): Recovery {
-  const { reserve, picture, isBarred, onPoison, onRecovery } = deps
+export function createRecovery(deps: {
+  reserve: Pick<Reserve, 'exact'>
+  picture: Pick<ClusterPicture, 'find'>
+  metrics: Pick<StreamCounters, 'poisoned' | 'recoveries'>
+  poisonBound: Pick<PoisonBound, 'isBarred' | 'note'>
+  log: Logger
+}): Recovery {
+  const { reserve, picture, metrics, poisonBound, log } = deps
 
-  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
+  function notePoison({ accountId, keyId }: Caller, { id, model }: GenerationJob): void {
+    metrics.poisoned.inc()
+    log.warn({ requestId: id, model, accountId, keyId }, 'a request that kills engines was ended')
+    poisonBound.note(accountId)
+  }
+
+  return async (lost, generation) => {
+    const { job, caller, progress, isPartlySent, notStarted } = generation
     if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
-    suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
-    if (suspect.isKiller()) {
-      onPoison(caller, job)
+    const blame = toBlame(lost, generation)
+    const engineDeaths = generation.engineDeaths + (blame === 'none' ? 0 : 1)
+    if (isKiller(blame, engineDeaths)) {
+      notePoison(caller, job)
       throw interrupted('engine-deaths')
     }
-    const deaths = suspect.engineDeaths().count
-    if (deaths >= MOST_DEATHS || (deaths > 0 && isBarred(caller.accountId))) {
+    if (engineDeaths >= MOST_DEATHS || (engineDeaths > 0 && poisonBound.isBarred(caller.accountId))) {
       throw interrupted('engine-deaths')
     }
     progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
       // The generation gave no output in its last epochs. If several engines died while they ran it, it counts as a
       // request that kills engines.
-      if (deaths > 1) onPoison(caller, job)
+      if (engineDeaths > 1) notePoison(caller, job)
       throw interrupted('fruitless')
     }
     if (isPartlySent) throw interrupted('constrained')
-    onRecovery(lost.reason, job)
-    if (lost.type === 'stream-lost') return { need: '', hold: null }
+    metrics.recoveries.inc({ reason: lost.reason })
+    log.info({ requestId: job.id, model: job.model, reason: lost.reason }, 'a generation goes on elsewhere')
+    if (lost.type === 'stream-lost') return { need: '', hold: null, engineDeaths }
     const window = /^window:(\d+)$/.exec(lost.need)
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
     const { need, promptTokens } = lost
-    if (lost.reason !== 'hold-too-small') return { need, hold: null }
-    return { need, hold: await reserve.exact(job, promptTokens) }
+    if (lost.reason !== 'hold-too-small') return { need, hold: null, engineDeaths }
+    return { need, hold: await reserve.exact(job, promptTokens), engineDeaths }
   }
+}
+
+/** A generation in quarantine was in the engine of a dead worker only if the claim has arrived. */
+function toBlame(
+  lost: GenerationDeclined | StreamLost,
+  { job, engineDeaths, epochTokens, progress }: Parameters<Recovery>[1],
+): Blame {
+  if (lost.type !== 'stream-lost') return lost.blame
+  if (lost.reason !== 'worker-dead' || (engineDeaths > 0 && !progress.hasBegun())) return 'none'
+  return blameOfSilence({ kind: job.request.kind, engineDeaths, tokens: epochTokens })
 }
 
 /**

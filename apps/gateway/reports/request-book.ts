@@ -3,9 +3,12 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** Notes the steps of one request as they happen. Each step costs a few additions; nothing is done per token. */
 export type BookedRequest = {
-  /** The request is queued. `tokens` returns the number of tokens received so far; reports call it until the end. */
-  admitted(tokens: () => number): void
-  claimed(): void
+  /** The moments that are noted so far. */
+  readonly entry: Readonly<RequestEntry>
+  /** The request is queued. */
+  admitted(queued: Queued): void
+  /** Only the first call counts. */
+  claimed(claim: { readonly waitedMs?: number | undefined }): void
   /** Only the first call counts. */
   output(): void
   /**
@@ -13,6 +16,13 @@ export type BookedRequest = {
    * null.
    */
   ended(end: { code: string | null; usage: TokenUsage | null }): void
+}
+
+export type Queued = {
+  /** How many generations waited before it; null if the number is unknown. */
+  readonly ahead: number | null
+  /** Returns the number of tokens received so far; reports call it until the end. */
+  readonly tokens: () => number
 }
 
 type TokenUsage = { readonly promptTokens: number; readonly completionTokens: number }
@@ -30,7 +40,10 @@ export type RequestEntry = {
   readonly receivedMs: number
   stage: RequestStage
   admittedMs: number | null
+  ahead: number | null
   claimedMs: number | null
+  /** The wait until the first claim, as the queue Redis measured it; null before the claim. */
+  waitedMs: number | null
   outputMs: number | null
   tokens: () => number
   endedMs: number | null
@@ -137,7 +150,9 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
         ...request,
         stage: 'admitting',
         admittedMs: null,
+        ahead: null,
         claimedMs: null,
+        waitedMs: null,
         outputMs: null,
         tokens: NO_TOKENS,
         endedMs: null,
@@ -178,34 +193,36 @@ type Shared = {
  * for each object.
  */
 class OpenRequest implements BookedRequest {
-  readonly #entry: RequestEntry
+  readonly entry: RequestEntry
   readonly #counts: ModelCounts
   /** The request's number in `opened`. */
   readonly #number: number
   readonly #shared: Shared
 
   constructor(entry: RequestEntry, counts: ModelCounts, shared: Shared) {
-    this.#entry = entry
+    this.entry = entry
     this.#counts = counts
     this.#number = shared.opened.add(entry)
     this.#shared = shared
   }
 
-  admitted(tokens: () => number) {
-    const entry = this.#entry
+  admitted({ ahead, tokens }: Queued) {
+    const { entry } = this
     // A client may have left already.
     if (entry.stage !== 'admitting' || entry.endedMs !== null) return
     entry.stage = 'waiting'
     entry.admittedMs = this.#shared.nowMs()
+    entry.ahead = ahead
     entry.tokens = tokens
     this.#shared.tenantOf(entry).waiting += 1
   }
 
-  claimed() {
-    const entry = this.#entry
+  claimed({ waitedMs }: { readonly waitedMs?: number | undefined }) {
+    const { entry } = this
     if (entry.stage !== 'waiting') return
     entry.stage = 'running'
     entry.claimedMs = this.#shared.nowMs()
+    entry.waitedMs = waitedMs ?? null
     countTime(this.#counts.queueMs, entry.claimedMs - (entry.admittedMs ?? entry.claimedMs))
     const tenant = this.#shared.tenantOf(entry)
     tenant.waiting -= 1
@@ -213,15 +230,15 @@ class OpenRequest implements BookedRequest {
   }
 
   output() {
-    const entry = this.#entry
+    const { entry } = this
     if (entry.outputMs !== null) return
-    this.claimed()
+    this.claimed({})
     entry.outputMs = this.#shared.nowMs()
     countTime(this.#counts.firstTokenMs, entry.outputMs - entry.receivedMs)
   }
 
   ended({ code, usage }: { code: string | null; usage: TokenUsage | null }) {
-    const entry = this.#entry
+    const { entry } = this
     const counts = this.#counts
     const { nowMs, tenantOf, opened, keepEnded } = this.#shared
     entry.endedMs = nowMs()

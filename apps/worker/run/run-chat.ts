@@ -11,14 +11,13 @@ import type { EngineRequest } from '../engine/engine-client.ts'
 import { toErrorType } from './measure-calls.ts'
 import type { Prefills } from './prefills.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
+import type { Quarantine } from './quarantine.ts'
 import { hasLongList, insufficientCredits, promptListTooLong, promptTooLong } from './refuse-chat.ts'
 import { createRunChoices, type ChoiceCall, type ChoiceDeps } from './run-choices.ts'
 import type { RunningChoice, RunningGeneration } from './running-generation.ts'
-import type { Trials } from './trials.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay →
- * generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → replay → generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A request may want several answers. The prompt is rendered once, and the steps from the replay on are done for each of
  * these choices (`run-choices.ts`).
@@ -42,12 +41,12 @@ export function createRunChat(
     vocabularySize: number
     prefixTenantOf: PrefixTenantOf
     prefills: Pick<Prefills, 'begin' | 'end'>
-    trials: Pick<Trials, 'begin' | 'outputSeen'>
+    quarantine: Pick<Quarantine, 'begin' | 'outputSeen'>
     onReplay: (tokens: number) => void
   },
 ): RunChat {
   const { worker, model, contextWindow, vocabularySize, prefixTenantOf, sentPrefixes } = deps
-  const { prefills, trials, onReplay } = deps
+  const { prefills, quarantine, onReplay } = deps
   const runChoices = createRunChoices(deps)
 
   return async (run, job) => {
@@ -116,14 +115,14 @@ export function createRunChat(
     const computedTokens = promptIds.length - known
     if (!prefills.begin(run, isNew ? computedTokens : 0))
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: LONG }
-    await trials.begin(run)
     throwIfStopped(run)
+    quarantine.begin(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: run.earlierTokens, guided })
     // The event `generation-claimed` is usually sent together with the first output. It is sent at once in two cases:
     // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the event.
     // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
     //   must know that the engine had the generation.
-    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
+    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     for (const call of calls) await replay(call)
     return await runChoices(run, { job, fit, calls, leads: computedTokens > LARGE_PROMPT_TOKENS })

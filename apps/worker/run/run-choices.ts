@@ -12,7 +12,7 @@ import type { Prefills } from './prefills.ts'
 import type { ChoiceEnding, RunningChoice, RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
 import { traceCall } from './trace-call.ts'
-import type { Trials } from './trials.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** The call of the engine for one choice, and the readers of its output. */
@@ -35,7 +35,7 @@ export type ChoiceDeps = {
   /** The prefixes that were sent to this engine. */
   readonly sentPrefixes: SentPrefixes
   readonly prefills: Pick<Prefills, 'end'>
-  readonly trials: Pick<Trials, 'outputSeen'>
+  readonly quarantine: Pick<Quarantine, 'outputSeen'>
   readonly watch: Pick<EngineWatch, 'tokenSeen'>
   readonly meter: CallMeter
   /** Called when an output was cut because its next tokens were not paid. */
@@ -61,7 +61,7 @@ export type RunChoices = (
 ) => Promise<CompletedChoice>
 
 export function createRunChoices(deps: ChoiceDeps): RunChoices {
-  const { model, engine, sentPrefixes, prefills, trials, watch, meter, onMoneyEnd } = deps
+  const { model, engine, sentPrefixes, prefills, quarantine, watch, meter, onMoneyEnd } = deps
 
   return async (run, { job, fit, calls, leads }) => {
     const paid = openPaidOutput(run, job, fit)
@@ -186,7 +186,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
           const { ids, cachedTokens } = tokens
           if (countsCached) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
-          trials.outputSeen()
+          quarantine.outputSeen()
           prefills.end(run)
           onOutput?.()
           if (listsPrompt) {

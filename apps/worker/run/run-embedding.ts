@@ -6,12 +6,11 @@ import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { RunEnding } from './end-run.ts'
 import { toErrorType } from './measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
-import type { Trials } from './trials.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed embedding: tokenize → wait until the engine may be called (`trials.ts`) → embed → deliver. Throws if a
- * step fails, or if the run is stopped. A later epoch embeds all inputs again; the gateway skips the vectors that it
+ * Runs a claimed embedding: tokenize → embed → deliver. Throws if a step fails, or if the run is stopped. A later epoch embeds all inputs again; the gateway skips the vectors that it
  * already has.
  */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
@@ -22,10 +21,10 @@ export function createRunEmbedding(deps: {
   embedInputs: EmbedInputs
   /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
   contextWindow: number
-  trials: Pick<Trials, 'begin' | 'outputSeen'>
+  quarantine: Pick<Quarantine, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
 }): RunEmbedding {
-  const { worker, tokenizeInputs, embedInputs, contextWindow, trials, watch } = deps
+  const { worker, tokenizeInputs, embedInputs, contextWindow, quarantine, watch } = deps
 
   return async (run, { inputs }) => {
     const { job, signal } = run
@@ -40,10 +39,9 @@ export function createRunEmbedding(deps: {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${longest}` }
     }
 
-    await trials.begin(run)
-    signal.throwIfAborted()
+    quarantine.begin(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false })
-    if (run.engineDeaths.count > 0) run.sendClaim()
+    if (run.engineDeaths > 0) run.sendClaim()
     await traceStep(run.span, `embeddings ${job.model}`, {
       kind: 'CLIENT',
       attributes: {
@@ -58,7 +56,7 @@ export function createRunEmbedding(deps: {
           onVector() {
             watch.tokenSeen()
             run.noteVector()
-            trials.outputSeen()
+            quarantine.outputSeen()
           },
         }),
     })

@@ -9,7 +9,6 @@ import type {
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
-import type { EngineDeaths } from '#libs/generation-record/pack-job.ts'
 import type { HoldAnswered } from './paid-output.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
@@ -43,7 +42,7 @@ export type RunningGeneration = {
   /** The output of all choices. */
   readonly output: Readonly<Output>
   /** The engine deaths at which the generation was present in earlier epochs. */
-  readonly engineDeaths: EngineDeaths
+  readonly engineDeaths: number
   /** Set when the engine has died or hung. */
   blame: Blame
   /** Called with the gateway's answer to a request for a larger hold; null until a larger hold may be requested. */

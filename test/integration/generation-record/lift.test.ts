@@ -2,7 +2,6 @@ import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
-import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/queue-redis/keys.ts'
 import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
@@ -31,7 +30,7 @@ test('a worker claims what a gateway lifted: the whole job, and the time that re
     job,
     ids: new Uint32Array(),
     promptTokens: null,
-    engineDeaths: NO_ENGINE_DEATHS,
+    engineDeaths: 0,
     remainingMs: expect.any(Number),
     waiting: 0,
     waitedMs: expect.any(Number),
@@ -91,7 +90,7 @@ test('a later epoch has its own job, ids and prompt count, and waits before ever
   await lift(generationJob({ model: job.model }))
   const dearer = { ...job, hold: { ...job.hold, amountNano: '5' } }
   const ids = Uint32Array.of(0, 7, 4_294_967_295)
-  const engineDeaths = { count: 1, mostTokens: 34 }
+  const engineDeaths = 1
   const next = { epoch: 2, tag: 1, ids, promptTokens: 12, engineDeaths }
   expect(await lift(dearer, next)).toMatchObject({ ahead: 0 })
   expect(await claim(job)).toMatchObject({

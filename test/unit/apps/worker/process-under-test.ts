@@ -15,7 +15,7 @@ import { createPrefills, type Prefills } from '#apps/worker/run/prefills.ts'
 import { describePromptLogprobs } from '#apps/worker/run/prompt-logprobs.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
-import type { Trials } from '#apps/worker/run/trials.ts'
+import type { Quarantine } from '#apps/worker/run/quarantine.ts'
 import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/run/running-generation.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
@@ -80,8 +80,6 @@ export type Given = {
   whyNotRun?: 'worker-stopping' | 'engine-lost'
   /** Stands for the reaction of the engine watch to a failed call. */
   callFailed?: (run: RunningGeneration) => void
-  /** Waits for its turn in the engine. */
-  turn?: (run: RunningGeneration) => Promise<void>
   engineWindow?: number
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   constrain?: () => EngineConstraint | null
@@ -133,12 +131,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       if (opened !== undefined) given.callFailed?.(opened)
     },
   }
-  const trials = {
-    async begin(run: Parameters<Trials['begin']>[0]) {
-      if (opened !== undefined && run === opened) await given.turn?.(opened)
-    },
-    outputSeen: () => undefined,
-  }
+  const quarantine: Pick<Quarantine, 'begin' | 'outputSeen'> = { begin() {}, outputSeen() {} }
   const worker = 'worker-1'
   const contextWindow = given.engineWindow ?? 4_096
   const processGeneration = createProcessGeneration({
@@ -181,7 +174,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
       prefills: given.prefills ?? createPrefills(32_768, () => undefined),
-      trials,
+      quarantine,
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },
       onReplay: (tokens) => (seen.replayed += tokens),
@@ -199,7 +192,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         for (const ids of inputs) embedded(ids.length)
       },
       contextWindow,
-      trials,
+      quarantine,
       watch,
     }),
     endRun: createEndRun({ watch, onHandBack: (reason) => handedBack.push(reason), log }),

@@ -147,7 +147,6 @@ export function setUp(
     },
     inbox,
     signal: leaving.signal,
-    claimFound: (worker) => log.push(`found ${worker}`),
     remainingMs: () => begunMs + 60_000 - Date.now(),
   })
   const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
@@ -158,7 +157,7 @@ export function setUp(
   return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
 }
 
-export const NEXT = { restart: false, need: '', hold: null, engineDeaths: { count: 0, mostTokens: 0 } }
+export const NEXT = { restart: false, need: '', hold: null, engineDeaths: 0 }
 
 /** Sets up a generation that waits for its turn to be read again, because another generation does not end its turn. */
 export async function paced(options: NonNullable<Parameters<typeof setUp>[1]>) {

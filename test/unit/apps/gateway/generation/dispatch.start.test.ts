@@ -45,7 +45,7 @@ test('a claim that this look finds is waited for, without the limit', async () =
   const { dispatched, log, after } = setUp(answers, { ...STARTING, startWait: wait })
   await dispatched.begin()
   await after(40_000)
-  expect(log).toContain('found worker-1')
+  expect(log).toContain('watch worker-1')
   expect(log.join()).not.toContain('lose')
   dispatched.close()
 })

@@ -117,10 +117,10 @@ test('a claim that was found is watched and asked about, until the worker is hea
   const { dispatched, log, after } = setUp([WAITING, CLAIMED])
   await dispatched.begin()
   await after(3_000)
-  expect(log.slice(2)).toEqual(['lift 1', 'found worker-1', 'watch worker-1', 'expect worker-1 n1'])
+  expect(log.slice(2)).toEqual(['lift 1', 'watch worker-1', 'expect worker-1 n1'])
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
   await after(60_000)
-  expect(log).toHaveLength(6)
+  expect(log).toHaveLength(5)
   dispatched.close()
   expect(log.at(-1)).toBe('unwatch worker-1')
 })
@@ -298,10 +298,11 @@ test('while the queue does not answer, it is lost for want of a worker all the s
   dispatched.close()
 })
 
-test('what was present when an engine died is known to the next worker', async () => {
+test('what was present when an engine died needs a worker that runs it alone, and the record counts the death', async () => {
   const { dispatched, lifts } = setUp()
   await dispatched.begin()
-  await dispatched.again({ ...NEXT, engineDeaths: { count: 1, mostTokens: 9 } })
-  expect(lifts.map(({ engineDeaths }) => engineDeaths.count)).toEqual([0, 1])
+  await dispatched.again({ ...NEXT, engineDeaths: 1 })
+  expect(lifts.map(({ engineDeaths }) => engineDeaths)).toEqual([0, 1])
+  expect(lifts.map(({ needs }) => needs.features.includes('alone'))).toEqual([false, true])
   dispatched.close()
 })

@@ -1,4 +1,5 @@
 import { Registry } from '@prometheus-io/client'
+import pino from 'pino'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
@@ -18,7 +19,7 @@ import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Reserve } from '#apps/gateway/generation/reserve.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
-import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { createStreamCounters } from '#apps/gateway/generation/stream-metrics.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type {
@@ -77,6 +78,8 @@ type Given = {
 
 export function setUp(given: Given) {
   const log: string[] = []
+  /** Each epoch begins a second after the one before it. */
+  let clockMs = 0
   const settled: Ending[] = []
   const generations: Parameters<Dispatch>[0][] = []
   const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
@@ -90,7 +93,10 @@ export function setUp(given: Given) {
     }
     feed.deliver()
   }
-  const runEpoch = () => given.epochs?.[inbox.epoch() - 1]?.(send, inbox)
+  const runEpoch = () => {
+    clockMs += 1_000
+    given.epochs?.[inbox.epoch() - 1]?.(send, inbox)
+  }
   let mayBeQueued = false
   let job = generationJob({ id: 'g1', model: 'demo-chat' })
   const { hold } = job
@@ -127,7 +133,6 @@ export function setUp(given: Given) {
   }
   const registry = new Registry()
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
-  let clockMs = 0
   const generate = createGenerate({
     admit(): Admission {
       log.push('admit')
@@ -152,9 +157,9 @@ export function setUp(given: Given) {
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
-        isBarred: () => false,
-        onPoison: () => {},
-        onRecovery: () => {},
+        metrics: createStreamCounters(registry),
+        poisonBound: { isBarred: () => false, note: () => {} },
+        log: pino({ level: 'silent' }),
       }),
       endGeneration: createEndGeneration({
         settlements: {
@@ -175,7 +180,6 @@ export function setUp(given: Given) {
           return true
         },
       }),
-      suspects: createSuspects(),
       openSeating: () => ({ ...NO_SEATING }),
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),
@@ -193,8 +197,8 @@ export function setUp(given: Given) {
     observe: createObserve({
       metrics: createGenerationMetrics(registry),
       demand,
-      book: createRequestBook({ nowMs: () => 0 }),
-      nowMs: () => (clockMs += 1_000),
+      book: createRequestBook({ nowMs: () => clockMs }),
+      nowMs: () => clockMs,
     }),
     limitMs: 60_000,
     nowMs: () => 0,

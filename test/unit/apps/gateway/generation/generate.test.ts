@@ -63,12 +63,12 @@ test('the log probabilities of the prompt are passed on once, though each epoch 
     epochs: [
       (send, inbox) => {
         send([claimed(), listed(0, null, -1)])
-        inbox.lose('worker-dead')
+        inbox.lose('frames-lost')
       },
       // This worker divides the list at other places, and its engine computes slightly other numbers.
       (send, inbox) => {
         send([claimed({ worker: 'worker-2' }), listed(0, null), listed(1, -1.1, -2.1)])
-        inbox.lose('worker-dead')
+        inbox.lose('frames-lost')
       },
       (send) =>
         send([claimed({ worker: 'worker-3' }), listed(0, null, -1, -2, -3), [text('Hi'), [1]], end(1)]),

@@ -6,6 +6,7 @@ import { createGenerationMetrics } from '#apps/gateway/generation/generation-met
 import { createObserve } from '#apps/gateway/generation/observe.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
 const USAGE = { promptTokens: 30, cachedTokens: 0, completionTokens: 11, reasoningTokens: 0 }
@@ -33,7 +34,7 @@ function setUp(call: Partial<GenerationCall> = {}) {
 
 test('a complete generation gives its duration, first token, time per token and tokens', async () => {
   const { observed, clock, values } = setUp()
-  observed.admitted(() => 0)
+  observed.admitted({ ahead: null, tokens: () => 0 })
   clock.nowMs = 1_500
   observed.output()
   clock.nowMs = 2_000
@@ -56,7 +57,7 @@ test('a complete generation gives its duration, first token, time per token and 
 
 test('several answers are written at the same time, so the time per token is not measured', async () => {
   const { observed, clock, values } = setUp({ choices: 2 })
-  observed.admitted(() => 0)
+  observed.admitted({ ahead: null, tokens: () => 0 })
   clock.nowMs = 1_500
   observed.output()
   observed.ended(USAGE)
@@ -66,7 +67,7 @@ test('several answers are written at the same time, so the time per token is not
 
 test('one that fails, and one that its caller leaves, give a duration with the cause, and no times of tokens', async () => {
   const failed = setUp()
-  failed.observed.admitted(() => 0)
+  failed.observed.admitted({ ahead: null, tokens: () => 0 })
   failed.observed.output()
   failed.observed.failed(new ApiError('model_unavailable', 'No worker.'))
   failed.observed.ended(null)
@@ -75,14 +76,14 @@ test('one that fails, and one that its caller leaves, give a duration with the c
     `gen_ai_server_request_duration_seconds_count{${CHAT},error_type="model_unavailable"} 1`,
   ])
   const left = setUp({ signal: AbortSignal.abort() })
-  left.observed.admitted(() => 0)
+  left.observed.admitted({ ahead: null, tokens: () => 0 })
   left.observed.ended(null)
   expect((await left.values('gen_ai'))[1]).toContain('error_type="client_gone"')
 })
 
 test('an embedding has no first token', async () => {
   const { observed, values } = setUp({ request: { kind: 'embedding', inputs: ['a'] } })
-  observed.admitted(() => 0)
+  observed.admitted({ ahead: null, tokens: () => 0 })
   observed.ended({ ...USAGE, completionTokens: 0 })
   expect(await values('gen_ai_server')).toHaveLength(2)
   expect((await values('gen_ai_server'))[0]).toContain('gen_ai_operation_name="embeddings"')
@@ -90,7 +91,7 @@ test('an embedding has no first token', async () => {
 
 test('an admitted request is demand, and a failure after that is no refusal', async () => {
   const { observed, values, demanded } = setUp({ isRepeated: true })
-  observed.admitted(() => 0)
+  observed.admitted({ ahead: null, tokens: () => 0 })
   observed.failed(new ApiError('model_unavailable', 'No worker.'))
   expect(await values('millrace_gateway_admissions_total')).toEqual([
     'millrace_gateway_admissions_total{model="demo-chat",outcome="admitted"} 1',
@@ -143,8 +144,8 @@ test('the book counts how each request ended: complete, left by its caller, refu
     steps(observe(generationCall({ receivedMs: 0, ...call })))
   }
   end({}, (observed) => {
-    observed.admitted(() => 3)
-    observed.claimed()
+    observed.admitted({ ahead: null, tokens: () => 3 })
+    observed.claimed({})
     observed.ended(USAGE)
   })
   end({ signal: AbortSignal.abort() }, (observed) => observed.ended(null))
@@ -153,7 +154,7 @@ test('the book counts how each request ended: complete, left by its caller, refu
     observed.ended(null)
   })
   end({}, (observed) => {
-    observed.admitted(() => 0)
+    observed.admitted({ ahead: null, tokens: () => 0 })
     observed.failed(new Error('a bug'))
     observed.ended(null)
   })
@@ -164,4 +165,38 @@ test('the book counts how each request ended: complete, left by its caller, refu
     refused: new Map([['model_busy', 1]]),
     failed: new Map([['upstream_error', 1]]),
   })
+})
+
+const END: GenerationEnd = { type: 'generation-end', finishReason: 'tool-calls', usage: USAGE }
+
+test('for the settlement, wait, first token and run follow each other, although the claim came with the first token', () => {
+  const { observed, clock } = setUp()
+  observed.admitted({ ahead: 124, tokens: () => 0 })
+  clock.nowMs += 14_610
+  observed.claimed({ waitedMs: 14_200 })
+  observed.claimed({ waitedMs: 7 })
+  observed.output()
+  clock.nowMs += 5_900
+  observed.output()
+  expect(observed.timing(END)).toEqual({
+    waitedMs: 14_200,
+    ahead: 124,
+    firstTokenMs: 410,
+    ranMs: 5_900,
+    finishReason: 'tool_calls',
+    errorCode: null,
+    reasoningTokens: 0,
+    streamed: true,
+  })
+})
+
+test('for the settlement, a generation that no worker claimed has waited until its end, and a failure leaves its code', () => {
+  const { observed, clock } = setUp()
+  observed.admitted({ ahead: 3, tokens: () => 0 })
+  clock.nowMs += 700
+  observed.failed(new ApiError('model_unavailable', 'gone'))
+  const none = { firstTokenMs: null, ranMs: null, finishReason: null }
+  expect(observed.timing(null)).toMatchObject({ waitedMs: 700, errorCode: 'model_unavailable', ...none })
+  observed.failed(new Error('bug'))
+  expect(observed.timing(null).errorCode).toBe('upstream_error')
 })

@@ -1,7 +1,9 @@
+import { Registry } from '@prometheus-io/client'
+import pino from 'pino'
 import { expect, test } from 'vitest'
 import { createProgress } from '#apps/gateway/generation/progress.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
-import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { createStreamCounters } from '#apps/gateway/generation/stream-metrics.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { LossReason, StreamLost } from '#libs/event-bus/stream-inbox.ts'
@@ -24,6 +26,7 @@ const declined = (fields: Partial<GenerationDeclined>): GenerationDeclined => ({
 function setUp(contextWindow = 131_072) {
   const log: string[] = []
   const barred = new Set<string>()
+  const metrics = createStreamCounters(new Registry())
   const recovery = createRecovery({
     reserve: {
       async exact(_job, promptTokens) {
@@ -40,12 +43,14 @@ function setUp(contextWindow = 131_072) {
         contextWindow,
       }),
     },
-    isBarred: (accountId) => barred.has(accountId),
-    onPoison: ({ accountId }) => log.push(`poison of ${accountId}`),
-    onRecovery: (reason) => log.push(reason),
+    metrics,
+    poisonBound: {
+      isBarred: (accountId) => barred.has(accountId),
+      note: (accountId) => log.push(`poison of ${accountId}`),
+    },
+    log: pino({ level: 'silent' }),
   })
   const progress = createProgress('chat')
-  const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
   const notStarted = () => new ApiError('model_warming', 'The model is starting.')
   const job = generationJob()
@@ -53,37 +58,42 @@ function setUp(contextWindow = 131_072) {
     job,
     caller,
     progress,
-    suspect,
+    engineDeaths: 0,
+    epochTokens: 0,
     isPartlySent: false,
     notStarted,
   }
-  return { recovery, progress, generation, log, bar: () => barred.add(caller.accountId) }
+  const bar = () => barred.add(caller.accountId)
+  return { recovery, progress, generation, log, recoveries: metrics.recoveries, bar }
 }
 
-const ON = { need: '', hold: null }
+const ON = { need: '', hold: null, engineDeaths: 0 }
+/** The result after one death at which the generation was present. */
+const SUSPECTED = { ...ON, engineDeaths: 1 }
 
 test('a dead worker, lost frames, a hand-back and a missing part go on elsewhere', async () => {
-  const { recovery, generation, log } = setUp()
+  const { recovery, generation, recoveries } = setUp()
   for (const reason of ['worker-dead', 'frames-lost', 'not-running'] as const) {
-    expect(await recovery(lost(reason), generation)).toEqual(ON)
+    expect(await recovery(lost(reason), { ...generation, epochTokens: 1 })).toEqual(ON)
   }
   for (const reason of ['worker-stopping', 'engine-lost', 'incomplete'] as const) {
     expect(await recovery(declined({ reason }), generation)).toEqual(ON)
   }
-  expect(log).toEqual([
-    'worker-dead',
-    'frames-lost',
-    'not-running',
+  const { values } = await recoveries.get()
+  expect(values.filter(({ value }) => value === 1).map(({ labels }) => labels.reason)).toEqual([
     'worker-stopping',
     'engine-lost',
     'incomplete',
+    'worker-dead',
+    'frames-lost',
+    'not-running',
   ])
 })
 
 test('a misfit names what the next worker needs', async () => {
   const { recovery, generation } = setUp()
   const misfit = declined({ reason: 'misfit', need: 'window:65536' })
-  expect(await recovery(misfit, generation)).toEqual({ need: 'window:65536', hold: null })
+  expect(await recovery(misfit, generation)).toEqual({ ...ON, need: 'window:65536' })
 })
 
 test('a context that no engine has is refused, rather than waited for', async () => {
@@ -98,7 +108,7 @@ test('a context that no engine has is refused, rather than waited for', async ()
 test('a hold that was too small is replaced by an exact one', async () => {
   const { recovery, generation, log } = setUp()
   const tooSmall = declined({ reason: 'hold-too-small', promptTokens: 99 })
-  expect(await recovery(tooSmall, generation)).toEqual({ need: '', hold: EXACT_HOLD })
+  expect(await recovery(tooSmall, generation)).toEqual({ ...ON, hold: EXACT_HOLD })
   expect(log).toContain('reserve exactly 99')
 })
 
@@ -107,9 +117,27 @@ const SUSPECT = declined({ reason: 'engine-lost', blame: 'suspect' })
 
 test('the second death ends it where it is the suspect, and its account is noted', async () => {
   const { recovery, generation, log } = setUp()
-  expect(await recovery(PRESENT, generation)).toEqual(ON)
-  await expect(recovery(SUSPECT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
-  expect(log.at(-1)).toBe(`poison of ${generation.caller.accountId}`)
+  expect(await recovery(SUSPECT, generation)).toEqual(SUSPECTED)
+  const second = recovery(SUSPECT, { ...generation, engineDeaths: 1 })
+  await expect(second).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log).toEqual([`poison of ${generation.caller.accountId}`])
+})
+
+test('of a worker that dies without a report, those without a token may have killed it; a second time, in quarantine, they did', async () => {
+  const { recovery, progress, generation, log } = setUp()
+  const dead = lost('worker-dead')
+  expect(await recovery(dead, generation)).toEqual(SUSPECTED)
+  const suspected = { ...generation, engineDeaths: 1 }
+  // Without a claim, the worker had not given it to the engine. With three tokens, the engine has read it.
+  expect(await recovery(dead, suspected)).toEqual(SUSPECTED)
+  progress.claimed(CLAIM)
+  expect(await recovery(dead, { ...suspected, epochTokens: 3 })).toEqual(SUSPECTED)
+  progress.claimed(CLAIM)
+  expect(await recovery(lost('frames-lost'), suspected)).toEqual(SUSPECTED)
+  progress.claimed(CLAIM)
+  const second = recovery(dead, { ...suspected, epochTokens: 2 })
+  await expect(second).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log).toHaveLength(1)
 })
 
 test('who is only present goes on, but not for ever, and its account is not noted', async () => {
@@ -117,9 +145,11 @@ test('who is only present goes on, but not for ever, and its account is not note
   for (let deaths = 1; deaths < 8; deaths += 1) {
     progress.claimed(CLAIM)
     progress.outputSeen()
-    expect(await recovery(PRESENT, generation)).toEqual(ON)
+    const present = recovery(PRESENT, { ...generation, engineDeaths: deaths - 1 })
+    expect(await present).toEqual({ ...ON, engineDeaths: deaths })
   }
-  await expect(recovery(PRESENT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  const last = recovery(PRESENT, { ...generation, engineDeaths: 7 })
+  await expect(last).rejects.toMatchObject({ code: 'upstream_error' })
   expect(log.join()).not.toContain('poison')
 })
 
@@ -132,11 +162,12 @@ test('of a barred account nothing is run again that was present when an engine d
 
 test('one that gives nothing while engines die is noted', async () => {
   const { recovery, progress, generation, log } = setUp()
-  for (const end of [PRESENT, PRESENT, ...Array.from({ length: 5 }, () => lost('not-running'))]) {
+  const twice = { ...generation, engineDeaths: 2 }
+  for (let epoch = 1; epoch <= 7; epoch += 1) {
     progress.claimed(CLAIM)
-    expect(await recovery(end, generation)).toEqual(ON)
+    expect(await recovery(lost('not-running'), twice)).toEqual({ ...ON, engineDeaths: 2 })
   }
-  await expect(recovery(lost('not-running'), generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  await expect(recovery(lost('not-running'), twice)).rejects.toMatchObject({ code: 'upstream_error' })
   expect(log.at(-1)).toBe(`poison of ${generation.caller.accountId}`)
 })
 

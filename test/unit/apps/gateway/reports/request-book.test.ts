@@ -16,11 +16,11 @@ test('a request goes from admission to its end, with the times of its steps', ()
   const { clock, book, open } = setUp()
   const request = open('r1')
   clock.nowMs = 10
-  request.admitted(() => 4)
+  request.admitted({ ahead: null, tokens: () => 4 })
   expect([...book.openRequests()][0]).toMatchObject({ stage: 'waiting', admittedMs: 10 })
   clock.nowMs = 1_010
-  request.claimed()
-  request.claimed()
+  request.claimed({})
+  request.claimed({})
   clock.nowMs = 2_000
   request.output()
   request.output()
@@ -38,7 +38,7 @@ test('a request goes from admission to its end, with the times of its steps', ()
 test('an ended request keeps nothing of its stream alive', () => {
   const { book, open } = setUp()
   const request = open('r1')
-  request.admitted(() => 4)
+  request.admitted({ ahead: null, tokens: () => 4 })
   request.ended({ code: null, usage: null })
   expect(book.lastEnded()[0]?.tokens()).toBe(0)
 })
@@ -46,9 +46,9 @@ test('an ended request keeps nothing of its stream alive', () => {
 test('a tenant has what waits, runs and was refused, and is forgotten a minute after its last request', () => {
   const { clock, book, open } = setUp()
   const [first, second] = [open('r1'), open('r2')]
-  first.admitted(() => 0)
-  second.admitted(() => 0)
-  second.claimed()
+  first.admitted({ ahead: null, tokens: () => 0 })
+  second.admitted({ ahead: null, tokens: () => 0 })
+  second.claimed({})
   open('r3').ended({ code: 'model_busy', usage: null })
   expect(book.tenants()).toMatchObject([{ accountId: 'acme', waiting: 1, running: 1, refused: 1 }])
   first.ended({ code: 'upstream_error', usage: null })

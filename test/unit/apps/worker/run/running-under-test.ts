@@ -3,7 +3,6 @@ import { createRunningGenerations } from '#apps/worker/run/running-generations.t
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { FrameEntry, StreamState } from '#libs/event-bus/frame.ts'
-import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
 /** The answer to the claim of a job: its first epoch, with a minute left. */
@@ -18,7 +17,7 @@ export function claimedGeneration(
     job,
     ids: new Uint32Array(0),
     promptTokens: null,
-    engineDeaths: NO_ENGINE_DEATHS,
+    engineDeaths: 0,
     waitedMs: 5,
     remainingMs: 60_000,
     waiting: 0,
