@@ -123,10 +123,9 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const suspects = createSuspects()
   const presence = await createPresence({
-    self: { id: gateway, kind: 'gateway', name: hostname() },
+    self: { id: gateway, kind: 'gateway' },
     ttlMs: config.PRESENCE_TTL_MS,
-    engines: () => [],
-    isLate: signals.isLate,
+    heartbeat: () => ({ kind: 'gateway', id: gateway, name: hostname(), late: signals.isLate() }),
     ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
@@ -147,7 +148,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   await Promise.all(
     servers.map(async ({ subscriber }) => {
       await subscribeSignal({ subscriber, log }, DEMAND, demand.receive)
-      await subscribeSignal({ subscriber, log }, CAPACITY, capacity.receive)
+      await subscribeSignal({ subscriber, log }, WORKER_BEATS, capacity.receive)
     }),
   )
   // Not the boot id, which is in messages on the bus.
@@ -169,7 +170,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
       client,
       podsPath: cluster.podsPath,
       leaseOf: (term) => ({ scaler: name, holder: toHolder(secret, term) }),
-      workerOf: (pod) => capacity.ofPod(pod)?.capacity.id ?? null,
+      workerOf: (pod) => capacity.ofPod(pod)?.engine.id ?? null,
       log,
     }),
     publishStates: createPublishStates({ buses, log }),

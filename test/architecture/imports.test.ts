@@ -34,7 +34,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
-  'live-view': [],
+  'live-view': ['contracts'],
   money: [],
   'page-parts': ['account-contract', 'clock', 'money'],
   pages: [],

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
 import { publishObserve, REPORTS } from '#libs/event-bus/reports.ts'
 import {
-  CAPACITY,
   DEMAND,
   Demand,
   MODEL_STATES,
@@ -44,7 +44,7 @@ const GATEWAY_LOAD: Signal<GatewayLoad> = {
   schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
 }
 
-const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }) => channel())
+const toSignalChannels = () => [WORKER_BEATS, DEMAND, MODEL_STATES].map(({ channel }) => channel())
 
 /**
  * Subscribes to the reports of all processes. Their load signals, hundreds a second, are received all the time while
@@ -54,7 +54,7 @@ export async function observeBus(deps: {
   servers: readonly BusServer[]
   picture: Pick<
     Picture,
-    'receiveCapacity' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'
+    'receiveWorker' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'
   >
   log: Logger
 }): Promise<BusObserver> {
@@ -66,7 +66,7 @@ export async function observeBus(deps: {
   await Promise.all(
     servers.map(async ({ subscriber }) => {
       await subscribeSignal({ subscriber, log }, REPORTS, picture.receiveReport)
-      await subscribeSignal({ subscriber, log }, CAPACITY, picture.receiveCapacity)
+      await subscribeSignal({ subscriber, log }, WORKER_BEATS, picture.receiveWorker)
       await subscribeSignal({ subscriber, log }, GATEWAY_LOAD, picture.receiveDemand)
       await subscribeSignal({ subscriber, log }, MODEL_STATES, picture.receiveStates)
     }),

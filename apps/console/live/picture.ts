@@ -1,5 +1,6 @@
 import type { Report } from '#libs/event-bus/reports.ts'
-import type { Capacity, ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
+import type { WorkerHeartbeat } from '#libs/event-bus/heartbeat.ts'
+import type { ModelScale, ModelStates } from '#libs/event-bus/scaling-signals.ts'
 import type { ClusterNow, ModelNow, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelView, NowView, RequestsView, WorkersView } from '#libs/live-view/views.ts'
 import { createFollowGateways, type GatewayLoad } from './follow-gateways.ts'
@@ -17,7 +18,7 @@ import { toModelLine, toModelNow } from './to-model-now.ts'
 export type QueueFacts = { readonly waiting: number; readonly settled: number }
 
 export type Picture = {
-  receiveCapacity(capacity: Capacity): void
+  receiveWorker(heartbeat: WorkerHeartbeat): void
   receiveDemand(load: GatewayLoad): void
   receiveStates(states: ModelStates): void
   receiveReport(report: Report): void
@@ -78,7 +79,7 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
   const spare = createModelLoad(nowMs, null)
   const histories = createHistories()
   const problems = createProblems(unixMs)
-  let states: { atMs: number; byModel: ReadonlyMap<string, ModelState> } = {
+  let states: { atMs: number; byModel: ReadonlyMap<string, ModelScale> } = {
     atMs: -Infinity,
     byModel: new Map(),
   }
@@ -162,9 +163,9 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
   compute()
 
   return {
-    receiveCapacity(capacity) {
+    receiveWorker(heartbeat) {
       busHeardMs = nowMs()
-      followWorkers.receive(capacity)
+      followWorkers.receive(heartbeat)
     },
     receiveDemand(load) {
       busHeardMs = nowMs()

@@ -73,7 +73,7 @@ export type PodPhase =
   | 'deleting'
   | 'silent'
 
-/** A pod as Kubernetes lists it, joined with its worker's last `Capacity` by name and uid. */
+/** A pod as Kubernetes lists it, joined with its worker's last heartbeat by name and uid. */
 export type PodView = {
   readonly name: string
   readonly uid: string
@@ -82,7 +82,7 @@ export type PodView = {
   readonly running: number
   /** The term of the scaler whose cordon the worker obeys. */
   readonly cordonTerm: number | null
-  /** The number of consecutive capacity messages with phase cordoned and nothing running. */
+  /** The number of consecutive heartbeats with phase cordoned and nothing running. */
   readonly idleReports: number
   /** The time since the pod entered its phase, in ms. */
   readonly sincePhaseMs: number

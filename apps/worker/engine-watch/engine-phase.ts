@@ -1,4 +1,4 @@
-import type { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import type { WorkerPhase } from '#libs/event-bus/heartbeat.ts'
 
 /**
  * Returns the phase of one engine, as scalers and operators see it. If several conditions are true, the one that lasts

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { toReportedEngines, WORKER_BEATS, type ReportedEngine } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sumMetric } from '../../support/cluster.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startApp, type RunningApp } from '../../support/processes.ts'
@@ -21,14 +22,14 @@ let simulator: RunningApp
 let worker: RunningApp
 let folder: string
 let restartFile: string
-const capacities: Capacity[] = []
-const last = () => capacities.at(-1)
+const states: ReportedEngine[] = []
+const last = () => states.at(-1)
 
 beforeAll(async () => {
   redis = await createRedis()
   subscriber = new Redis(redis.url)
   const log = pino({ level: 'silent' })
-  await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => capacities.push(capacity))
+  await subscribeSignal({ subscriber, log }, WORKER_BEATS, (worker) => states.push(...toReportedEngines(worker)))
   folder = await mkdtemp(join(tmpdir(), 'engine-life-'))
   restartFile = join(folder, 'restart-engine')
 })
@@ -73,7 +74,7 @@ test('a worker reports itself from its start on, before its engine answers', asy
     kvUsed: 0,
     kvCapacity: 8_192 * 16,
   })
-  expect(capacities.findLast(({ phase }) => phase === 'loading')?.id).toBe(last()?.id)
+  expect(states.findLast(({ phase }) => phase === 'loading')?.id).toBe(last()?.id)
 })
 
 test('a dead engine is restarted through the file, which goes as soon as the old process is gone', async () => {

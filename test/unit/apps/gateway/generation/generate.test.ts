@@ -296,7 +296,7 @@ test('the wait for a start begins once the generation is queued, and is no time 
       limitS: 30,
       leftMs: () => 30_000,
       expectedMs: () => null,
-      outlook: () => 'coming',
+      state: () => 'warming',
       begin: () => void begun.push(...log),
       end: () => {},
     },

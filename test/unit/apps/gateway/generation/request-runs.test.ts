@@ -204,7 +204,7 @@ test('the first choice is admitted for all, and only it must be claimed in the t
     limitS: 30,
     leftMs: () => 30_000,
     expectedMs: () => null,
-    outlook: () => 'coming',
+    state: () => 'warming',
     begin: () => {},
     end: () => {},
   }
@@ -214,7 +214,7 @@ test('the first choice is admitted for all, and only it must be claimed in the t
   const admissions = generations.map(({ admission }) => admission)
   expect(admissions.map(({ place }) => place.cost)).toEqual([1, 40])
   expect(admissions.map((admission) => admission.startWait?.leftMs())).toEqual([30_000, Infinity])
-  expect(admissions[1]?.startWait?.outlook()).toBe('coming')
+  expect(admissions[1]?.startWait?.state()).toBe('warming')
 })
 
 test('a choice that is handed back gets its share of the exact hold', async () => {
