@@ -1,11 +1,11 @@
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import type { BusServer } from '#libs/event-bus/scaling-signals.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { awaitFitQueue } from '#libs/redis/await-fit-queue.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { WorkerConfig } from './config.ts'
-import type { BusServer } from './worker-bus.ts'
 
 /** Opens the connections to the queue Redis, and to every server of the bus. */
 export async function openRedisServers(opening: {

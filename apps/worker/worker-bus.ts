@@ -2,12 +2,10 @@ import type { Redis } from 'ioredis'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { createEventPublisher, KEEP_BYTES, type EventPublisher } from '#libs/event-bus/publish-events.ts'
 import { startReporter, type Report, type Reporter } from '#libs/event-bus/reports.ts'
+import type { BusServer } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl, type ControlHandlers } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-
-/** The connections to one server of the bus. */
-export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 type PresenceOptions = Omit<Parameters<typeof createPresence>[0], 'bus' | 'subscriber' | 'onHeartbeat'>
 type PublisherOptions = Pick<Parameters<typeof createEventPublisher>[0], 'onPublish'>

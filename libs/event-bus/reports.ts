@@ -6,7 +6,7 @@ import { CatalogState } from '#libs/contracts/model-state.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 import { observeChannel, reportsChannel } from './channels.ts'
-import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
+import { publishSignal, subscribeSignal, type BusServer, type Signal } from './scaling-signals.ts'
 
 /**
  * The reports of workers and gateways for operators. They contain nothing that heartbeats or the messages of
@@ -166,7 +166,7 @@ const WATCHED_MS = 2_000
  * has begun to observe.
  */
 export async function startReporter(deps: {
-  servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]
+  servers: readonly BusServer[]
   build: (state: { watched: boolean; begins: boolean }) => Report
   nowMs: () => number
   log: Logger

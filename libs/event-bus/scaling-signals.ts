@@ -64,6 +64,9 @@ export type ModelScale = z.infer<typeof ModelScale>
 export const ModelStates = z.object({ term: count, models: z.array(ModelScale) })
 export type ModelStates = z.infer<typeof ModelStates>
 
+/** The connections of a process to one server of the bus. */
+export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
+
 /** One kind of signal: its channel, which depends on the cell, and the schema of its messages. */
 export type Signal<Message> = { readonly channel: () => string; readonly schema: z.ZodType<Message> }
 

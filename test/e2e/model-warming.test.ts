@@ -174,8 +174,12 @@ describe('a request that asks to wait', () => {
     const whole = post({ model }, { headers: { 'x-wait-for-model': '1' } })
     const vectors = post({ model: UNSERVED_EMBED, input: 'Hi' }, { ...prefer('600'), path: 'embeddings' })
     await expect.poll(openHolds, WAIT).toBe(3)
-    const demand = () => scaler.demands.findLast(({ models }) => models[model]?.waiting === 2)?.models[model]
-    await expect.poll(demand, WAIT).toMatchObject({ unserved: 2, refused: 0 })
+    const awaited = () => {
+      const { unserved = 0, refused = 0 } = demandOf(model) ?? {}
+      return unserved - refused
+    }
+    await expect.poll(awaited, WAIT).toBe(2)
+    expect(demandOf(model)?.waitingTokens).toBeGreaterThan(0)
 
     const workers = await startOwnWorkers(
       { redisUrl: cluster.redis.url, billingAddress: cluster.billingAddress },

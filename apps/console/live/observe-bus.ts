@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis'
 import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
 import { publishObserve, REPORTS } from '#libs/event-bus/reports.ts'
 import {
@@ -6,15 +5,13 @@ import {
   Demand,
   MODEL_STATES,
   subscribeSignal,
+  type BusServer,
   type Signal,
 } from '#libs/event-bus/scaling-signals.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayLoad } from './follow-gateways.ts'
 import { gatherReads } from './gather-reads.ts'
 import type { Picture } from './picture.ts'
-
-/** The connections to one server of the bus. */
-export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 export type BusObserver = {
   /** Sets whether anybody watches. */

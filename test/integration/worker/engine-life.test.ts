@@ -98,7 +98,7 @@ test('a dead engine is restarted through the file, which goes as soon as the old
 })
 
 test('an engine that listens before it is loaded is waited for: no restart, and no generation before it is healthy', async () => {
-  const { length } = capacities
+  const { length } = states
   await changeFaults({ dead: true, loadMs: 3_000 })
   await expect.poll(() => existsSync(restartFile), WAIT).toBe(true)
   await changeFaults({ refuseConnections: true })
@@ -108,7 +108,7 @@ test('an engine that listens before it is loaded is waited for: no restart, and 
   await expect.poll(last, WAIT).toMatchObject({ phase: 'ready' })
   expect(Date.now() - listeningMs).toBeGreaterThan(2_500)
   expect(existsSync(restartFile)).toBe(false)
-  expect(capacities.slice(length).map(({ phase }) => phase)).not.toContain('sick')
+  expect(states.slice(length).map(({ phase }) => phase)).not.toContain('sick')
   await changeFaults({ loadMs: 0 })
 })
 

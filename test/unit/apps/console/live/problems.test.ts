@@ -14,7 +14,7 @@ const QUIET: Facts = {
 function model(fields: Partial<ModelNow> = {}): ModelNow {
   return {
     id: 'chat',
-    state: 'ok',
+    state: 'serving',
     waiting: 0,
     oldestWaitMs: null,
     running: 0,

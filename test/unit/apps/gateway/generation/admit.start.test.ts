@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { EngineState, Heartbeat } from '#libs/event-bus/heartbeat.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
+import { toBeat } from '../../../../support/heartbeats.ts'
 import { BUSY_ENGINES, setUp } from './admit-under-test.ts'
 
 test('a request that asks to wait for a model that is being started is admitted', () => {
@@ -88,22 +88,9 @@ test('a model that was not started in time is warming, busy or unavailable, as i
   const model = { model: 'demo-chat', ready: 0, target: 1, etaMs: null }
   modelStates.apply({ term: 1, models: [{ ...model, state: 'starved' }] })
   expect(notStarted()).toMatchObject({ code: 'model_unavailable', cause })
-  picture.applyHeartbeat(heartbeat({ slots: 1, running: 1, meanGenerationMs: null, slotTokensPerS: null }))
+  picture.applyHeartbeat(toBeat({}, { model: 'demo-chat', slots: 1, running: 1 }))
   expect(notStarted()).toMatchObject({ code: 'model_busy', cause })
 })
-
-function heartbeat(
-  engine: Pick<EngineState, 'slots' | 'running' | 'meanGenerationMs' | 'slotTokensPerS'>,
-): Heartbeat {
-  return {
-    id: 'worker-1',
-    form: 2,
-    kind: 'worker',
-    name: 'worker-1',
-    late: false,
-    engines: [{ model: 'demo-chat', ready: true, contextWindow: 4_096, ...engine }],
-  }
-}
 
 test('a refusal for a busy model does not hold for a model that has lost its worker', () => {
   const engines = [{ slots: 4, running: 4, meanMs: 1_000 }]

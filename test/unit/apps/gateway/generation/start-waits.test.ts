@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
-function setUp(options: { state?: ModelState['state'] | null; etaMs?: number | null } = {}) {
+function setUp(options: { state?: ModelScale['state'] | null; etaMs?: number | null } = {}) {
   const now = {
     ms: 1_000,
     served: false,
