@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
-import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
-import { DEMAND, subscribeSignal, type BusServer } from '#libs/event-bus/scaling-signals.ts'
+import { DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
@@ -14,7 +14,8 @@ import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createKubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createConnectBus } from '#libs/redis/connect-bus.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createActOnPods } from './act-on-pods.ts'
 import { createAnswers, STALE_MS } from './answers.ts'
@@ -121,26 +122,16 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const kedaPort = await bindGrpc(server, config.KEDA_LISTEN, credentials)
   log.info({ kedaPort, pools: pools.length }, 'scaler listens')
 
-  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(
-        role,
-        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights('scaler') }),
-        disconnect,
-      )
-    return {
-      bus: await connect('bus', 'fail-fast'),
-      subscriber: await connect('bus-subscriber', 'patient'),
-    }
-  }
+  const connectBus = createConnectBus({ app: 'scaler', rights: busRights('scaler'), releasers, log })
   const queuePlace = {
     place: toQueueRedis(config),
     name: 'scaler-queue',
     patience: 'fail-fast',
     rights: queueRights('scaler'),
   } as const
-  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
+  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), {
+    run: (redis) => redis.disconnect(),
+  })
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const buses = servers.map(({ bus }) => bus)
 

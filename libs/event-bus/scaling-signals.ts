@@ -46,7 +46,7 @@ export const Demand = z.object({
 })
 export type Demand = z.infer<typeof Demand>
 
-/** What the leading scaler reports about one model. */
+/** The state and the size of one model, as the leading scaler reports them. */
 export const ModelScale = z.object({
   model: z.string(),
   state: ScaledState,

@@ -64,8 +64,8 @@ export const ModelLine = ModelNow.pick({
 export type ModelLine = z.infer<typeof ModelLine>
 
 /**
- * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are those of
- * `WorkerPhase`.
+ * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are the
+ * phases of `WorkerPhase`.
  */
 export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>

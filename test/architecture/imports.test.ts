@@ -39,7 +39,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'page-parts': ['account-contract', 'clock', 'money'],
   pages: [],
   'queue-redis': ['config', 'redis'],
-  redis: ['config', 'telemetry'],
+  redis: ['config', 'lifecycle', 'telemetry'],
   'short-lived': [],
   telemetry: [],
   threads: ['telemetry'],

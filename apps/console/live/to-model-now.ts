@@ -15,7 +15,7 @@ export type ModelFacts = {
   readonly oldestWaitMs: number | null
   /** The state that gateways report from the catalog; null if there is none. */
   readonly catalog: CatalogState | null
-  /** What a scaler has sent; null without a scaler. */
+  /** The last report of a scaler; null without a scaler. */
   readonly scaler: ModelScale | null
 }
 

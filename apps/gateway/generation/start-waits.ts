@@ -20,7 +20,7 @@ export type StartWait = {
   leftMs(): number
   /** Returns the predicted time until a worker is ready, in ms; null if it is unknown, or if one is ready. */
   expectedMs(): number | null
-  /** Returns the model's state: that of the catalog, of the workers or of the scaler, in this order. */
+  /** Returns the state of the model, from its workers, the catalog and the scaler. */
   state(): ModelState
   /** The generation is queued: it counts as demand at once, and the client is informed. */
   begin(): void

@@ -113,7 +113,7 @@ export function createCapacityReader(options: { nowMs: () => number }): Capacity
   }
 }
 
-/** Returns the means, with those of `defaults` in place of the unknown ones. */
+/** Returns the means; each unknown mean has its value from `defaults`. */
 const withDefaults = (means: KeptMeans, defaults: KeptMeans): KeptMeans => ({
   meanServiceMs: means.meanServiceMs ?? defaults.meanServiceMs,
   meanOutputTokens: means.meanOutputTokens ?? defaults.meanOutputTokens,

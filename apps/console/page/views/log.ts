@@ -191,7 +191,7 @@ function credentialTable(app: App, credentials: readonly Credential[], changed: 
   })
 }
 
-/** What each role may do. */
+/** The rights of each role, in the order in which they are offered. */
 const ROLES: Readonly<Record<Role, string>> = {
   viewer: 'sees everything, changes nothing',
   support: 'accounts, keys, credits',

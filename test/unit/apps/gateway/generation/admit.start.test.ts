@@ -12,7 +12,7 @@ test('a request that asks to wait for a model that is being started is admitted'
   })
   expect(demanded()).toBeUndefined()
   admission.startWait?.begin()
-  expect(demanded()).toMatchObject({ awaited: 1, unserved: 0 })
+  expect(demanded()).toMatchObject({ unserved: 1, refused: 0 })
   admission.claimed({ waitedMs: 20_000 })
   admission.leave()
   expect(startEnds).toEqual(['started'])
@@ -32,7 +32,9 @@ test('the time that a model takes to start does not count as slowness of its que
   const { admit, picture, clock } = setUp({ state })
   const waits = [admit(generationCall({ startWaitS: 30 })), admit(generationCall({ startWaitS: 30 }))]
   for (const { queued } of waits) queued(10_000)
-  picture.applyHeartbeat(heartbeat({ slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }))
+  picture.applyHeartbeat(
+    toBeat({}, { model: 'demo-chat', slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }),
+  )
   clock.nowMs = 300_000
   for (const { claimed } of waits) claimed({ waitedMs: 300_000 })
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
@@ -65,7 +67,7 @@ test('waits that are too many, or that the record refuses, are model_warming and
   })
   admitted[0]?.leave()
   expect(startEnds).toEqual(['refused', 'refused'])
-  expect(demanded()).toMatchObject({ unserved: 2, busy: 0 })
+  expect(demanded()).toMatchObject({ unserved: 2, refused: 2 })
   // The record's refusal holds for a moment.
   expect(() => admit(call)).toThrow(expect.objectContaining({ code: 'model_warming' }))
 })

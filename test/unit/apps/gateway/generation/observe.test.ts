@@ -95,7 +95,7 @@ test('an admitted request is demand, and a failure after that is no refusal', as
   expect(await values('millrace_gateway_admissions_total')).toEqual([
     'millrace_gateway_admissions_total{model="demo-chat",outcome="admitted"} 1',
   ])
-  expect(demanded()).toMatchObject({ fresh: 0, repeated: 1, accepted: 1 })
+  expect(demanded()).toMatchObject({ fresh: 0, repeated: 1, refused: 0 })
 })
 
 test('each refusal counts by its outcome, those with a retry-after of the model with its seconds', async () => {
