@@ -4,7 +4,13 @@ import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
-import { DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import {
+  DEMAND,
+  MODEL_STATES,
+  ModelStates,
+  publishSignal,
+  subscribeSignal,
+} from '#libs/event-bus/scaling-signals.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
@@ -24,7 +30,6 @@ import { startControl, type Control } from './control.ts'
 import { createExplainModels } from './explain-models.ts'
 import { createLead, toHolder } from './lead.ts'
 import { createLoadOf } from './load-models.ts'
-import { createPublishStates } from './publish-states.ts'
 import { parseScalerModels, type ScalerModels } from './scaler-models.ts'
 import { createScalerMetrics } from './scaler-metrics.ts'
 import { createKedaServer } from './serve-keda.ts'
@@ -164,7 +169,11 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
       workerOf: (pod) => capacity.ofPod(pod)?.engine.id ?? null,
       log,
     }),
-    publishStates: createPublishStates({ buses, log }),
+    publishStates(term, models) {
+      // The schema drops the fields that gateways do not need.
+      const states = ModelStates.parse({ term, models })
+      for (const redis of buses) void publishSignal({ redis, log }, MODEL_STATES, states)
+    },
     onRound: metrics.noteRound,
     tracing,
     nowMs,

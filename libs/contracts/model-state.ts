@@ -45,3 +45,11 @@ export const isServable = (state: ModelState): boolean =>
 
 /** Returns true if no worker will be ready soon. Of an `unserved` model this is not known. */
 export const isHopeless = (state: ModelState): boolean => !isServable(state) && state !== 'unserved'
+
+/**
+ * The phase of one engine and its worker. `loading`: the worker is not connected to the engine, or the engine is not
+ * healthy yet. `ready`: the worker pulls jobs. `cordoned`: it takes nothing more, runs what it has, and may come back.
+ * `draining`: it takes nothing more and will stop. `sick`: the engine was restarted three times within ten minutes.
+ */
+export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
+export type WorkerPhase = z.infer<typeof WorkerPhase>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WorkerPhase } from '#libs/contracts/model-state.ts'
 import { heartbeatChannel } from './channels.ts'
 import type { Signal } from './scaling-signals.ts'
 
@@ -10,14 +11,6 @@ import type { Signal } from './scaling-signals.ts'
 
 const count = z.int().min(0)
 const ms = z.number().min(0)
-
-/**
- * `loading`: the worker is not connected to the engine, or the engine is not healthy yet. `ready`: the worker pulls
- * jobs. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more and
- * will stop. `sick`: the engine was restarted three times within ten minutes.
- */
-export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
-export type WorkerPhase = z.infer<typeof WorkerPhase>
 
 /** The part of a worker's heartbeat that describes one engine. Engines that load are described too. */
 export const EngineState = z.object({

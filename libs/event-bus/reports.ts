@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { CatalogState } from '#libs/contracts/model-state.ts'
+import { EndedRequest, OpenRequest, TenantNow } from '#libs/live-view/rows.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 import { observeChannel, reportsChannel } from './channels.ts'
@@ -10,7 +11,8 @@ import { publishSignal, subscribeSignal, type BusServer, type Signal } from './s
 
 /**
  * The reports of workers and gateways for operators. They contain nothing that heartbeats or the messages of
- * `scaling-signals.ts` contain. Each process sends a report every 15 s, and every 2 s while a console observes.
+ * `scaling-signals.ts` contain. Their rows of accounts and requests are rows of the live picture, with ages in place of
+ * times. Each process sends a report every 15 s, and every 2 s while a console observes.
  * Counters count since the start of the sender, so the next report makes up for a lost one. Readers ignore unknown
  * fields.
  */
@@ -78,43 +80,13 @@ const ModelReport = z.object({
 })
 export type ModelReport = z.infer<typeof ModelReport>
 
-const TenantReport = z.object({
-  accountId: z.string(),
-  model: z.string(),
-  waiting: count,
-  running: count,
+const TenantReport = TenantNow.omit({ id: true, refusedPerS: true }).extend({
   /** The requests that were refused since the start of the gateway. */
   refused: count,
 })
-export type TenantReport = z.infer<typeof TenantReport>
-
-const OpenReport = z.object({
-  id: z.string(),
-  accountId: z.string(),
-  model: z.string(),
-  stage: z.enum(['admitting', 'waiting', 'running']),
-  ageMs: ms,
-  /** Tokens received from the worker so far. */
-  tokens: count,
-})
+const OpenReport = OpenRequest.omit({ startedAt: true }).extend({ ageMs: ms })
 export type OpenReport = z.infer<typeof OpenReport>
-
-const EndedReport = z.object({
-  id: z.string(),
-  accountId: z.string(),
-  model: z.string(),
-  kind: z.enum(['failed', 'slow', 'sample']),
-  outcome: z.enum(['completed', 'cancelled', 'failed']),
-  code: z.string().nullable(),
-  /** How many requests this sample stands for. */
-  weight: z.number().min(1),
-  endedAgoMs: ms,
-  totalMs: ms,
-  waitedMs: ms.nullable(),
-  firstTokenMs: ms.nullable(),
-  promptTokens: count.nullable(),
-  completionTokens: count.nullable(),
-})
+const EndedReport = EndedRequest.omit({ endedAt: true }).extend({ endedAgoMs: ms })
 export type EndedReport = z.infer<typeof EndedReport>
 
 const GatewayReport = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ModelState } from '#libs/contracts/model-state.ts'
+import { ModelState, WorkerPhase } from '#libs/contracts/model-state.ts'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
@@ -67,7 +67,7 @@ export type ModelLine = z.infer<typeof ModelLine>
  * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are the
  * phases of `WorkerPhase`.
  */
-export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
+export const EngineNowState = z.enum([...WorkerPhase.options, 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>
 
 /** One engine. A worker with several engines has several rows. */

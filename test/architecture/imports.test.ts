@@ -24,7 +24,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   contracts: [],
   demand: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
-  'event-bus': ['clock', 'contracts', 'queue-redis', 'short-lived', 'telemetry'],
+  'event-bus': ['clock', 'contracts', 'live-view', 'queue-redis', 'short-lived', 'telemetry'],
   'fair-share': [],
   'generation-record': ['contracts', 'queue-redis', 'redis'],
   grpc: ['certificates', 'config', 'telemetry'],

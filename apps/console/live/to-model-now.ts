@@ -1,7 +1,7 @@
 import type { CatalogState, ModelState } from '#libs/contracts/model-state.ts'
 import { expectedWaitMs, shortOfSlots, toDrain } from '#libs/demand/demand.ts'
 import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
-import type { ModelLine, ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
+import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelLoad } from './model-load.ts'
 import { round } from './ring.ts'
 
@@ -54,24 +54,6 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
     queueMs: load.quantiles('queue'),
     firstTokenMs: load.quantiles('firstToken'),
     refusedPerS: load.refusedPerS(windowMs),
-  }
-}
-
-/** Returns the fields of a row that the list of all models shows. */
-export function toModelLine(row: ModelNow): ModelLine {
-  const { id, state, waiting, running, slots, askedPerS, expectedWaitMs, shortSlots, refusedPerS } = row
-  return {
-    id,
-    state,
-    waiting,
-    running,
-    slots,
-    askedPerS,
-    expectedWaitMs,
-    shortSlots,
-    refusedPerS,
-    tokensPerS: { completion: row.tokensPerS.completion },
-    firstTokenMs: { p95: row.firstTokenMs.p95 },
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WorkerPhase } from '#libs/contracts/model-state.ts'
 
 /**
  * Input and output of the scaler's decisions. All of `decide/` is pure: the time is the parameter `nowMs`. The state
@@ -58,20 +59,10 @@ export type ModelLoad = {
 }
 
 /**
- * `unscheduled`: the pod has no node yet. `loading`: the pod has a node, and its engine is not healthy yet. `ready`:
- * its worker takes generations. `cordoned`: its worker takes no new generations. `draining`: its process stops. `sick`:
- * its engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod
- * runs, but its worker has not reported within 10 s.
+ * `unscheduled`: the pod has no node yet. `deleting`: the pod has a deletion time. `silent`: the pod runs, but its
+ * worker has not reported within 10 s. A pod with a node and without a report is `loading`.
  */
-export type PodPhase =
-  | 'unscheduled'
-  | 'loading'
-  | 'ready'
-  | 'cordoned'
-  | 'draining'
-  | 'sick'
-  | 'deleting'
-  | 'silent'
+export type PodPhase = WorkerPhase | 'unscheduled' | 'deleting' | 'silent'
 
 /** A pod as Kubernetes lists it, joined with its worker's last heartbeat by name and uid. */
 export type PodView = {

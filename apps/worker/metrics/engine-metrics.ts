@@ -1,5 +1,6 @@
 import type { Registry } from '@prometheus-io/client'
-import { WorkerPhase, type EngineState } from '#libs/event-bus/heartbeat.ts'
+import { WorkerPhase } from '#libs/contracts/model-state.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import type { RestartReason } from '../engine-watch/engine-life.ts'

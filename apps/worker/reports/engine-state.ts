@@ -1,7 +1,7 @@
+import type { WorkerPhase } from '#libs/contracts/model-state.ts'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import type { EngineConfig } from '../config.ts'
 import type { EngineLife } from '../engine-watch/engine-life.ts'
-import { toPhase } from '../engine-watch/engine-phase.ts'
 import type { ServedEngine } from '../serve-engine.ts'
 
 /** One engine of the configuration, from the start of the process on. */
@@ -50,4 +50,15 @@ export function toEngineState(
     phase,
     loadingMs: phase === 'loading' ? life.loadingMs() : null,
   }
+}
+
+/**
+ * If several conditions are true, the one that lasts longest decides: a worker that drains takes no more work whatever
+ * its engine does, and a cordon can end at any time.
+ */
+function toPhase(of: { draining: boolean; sick: boolean; healthy: boolean; cordoned: boolean }): WorkerPhase {
+  if (of.draining) return 'draining'
+  if (of.sick) return 'sick'
+  if (!of.healthy) return 'loading'
+  return of.cordoned ? 'cordoned' : 'ready'
 }

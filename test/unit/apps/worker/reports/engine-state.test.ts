@@ -24,8 +24,12 @@ test('an engine that has not answered is described too, and pulls nothing', () =
   expect(state).toMatchObject({ model: 'demo', phase: 'loading', ready: false, slots: 0, contextWindow: null })
 })
 
-test('the phase follows the worker’s cordon and drain', () => {
-  expect(toEngineState(engineOf(), { ...WORKER, cordoned: true }).phase).toBe('cordoned')
-  expect(toEngineState(engineOf({ isSick: true }), { cordoned: true, draining: false }).phase).toBe('sick')
-  expect(toEngineState(engineOf(), { cordoned: true, draining: true }).phase).toBe('draining')
+test.each([
+  [{ isHealthy: false }, { cordoned: true }, 'loading'],
+  [{}, { cordoned: true }, 'cordoned'],
+  [{ isSick: true }, { cordoned: true }, 'sick'],
+  [{ isSick: true, isHealthy: false }, {}, 'sick'],
+  [{ isSick: true, isHealthy: false }, { cordoned: true, draining: true }, 'draining'],
+])('an engine of %j, of a worker of %j, is %s', (engine, worker, phase) => {
+  expect(toEngineState(engineOf(engine), { ...WORKER, ...worker }).phase).toBe(phase)
 })
