@@ -123,7 +123,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const suspects = createSuspects()
   const presence = await createPresence({
-    self: { id: gateway, kind: 'gateway' },
     ttlMs: config.PRESENCE_TTL_MS,
     heartbeat: () => ({ kind: 'gateway', id: gateway, name: hostname(), late: signals.isLate() }),
     ...busServer,

@@ -112,7 +112,6 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     servers,
     worker,
     presence: {
-      self: { id: worker, kind: 'worker' },
       ttlMs: config.PRESENCE_TTL_MS,
       heartbeat: () => ({
         kind: 'worker',

@@ -80,7 +80,9 @@ export function shortOfSlots(load: SlotLoad): number {
   const { waiting, running, slots, askedPerS, meanMs } = load
   const beyondFree = Math.max(0, waiting - toDrain(load).free)
   const busy = Math.ceil(busySlots({ perS: askedPerS, running, meanMs }) - ROUNDING)
-  const queue = Math.ceil(queueSlots({ waiting: beyondFree, meanMs, targetWaitMs: DRAIN_BOUND_MS }) - ROUNDING)
+  const queue = Math.ceil(
+    queueSlots({ waiting: beyondFree, meanMs, targetWaitMs: DRAIN_BOUND_MS }) - ROUNDING,
+  )
   return Math.max(0, busy + queue - slots)
 }
 

@@ -133,10 +133,9 @@ return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
  * silence of a peer.
  */
 export async function createPresence(options: {
-  self: { id: string; kind: ProcessKind }
   /** How long a worker may be silent, and how long its liveness key lasts. A gateway has 7 s more. */
   ttlMs: number
-  /** Returns the present heartbeat of this process. */
+  /** Returns the present heartbeat of this process; its id and its kind never change. */
   heartbeat: () => Heartbeat
   bus: Redis
   subscriber: Redis
@@ -148,24 +147,13 @@ export async function createPresence(options: {
   times?: Partial<PresenceTimes>
   log: Logger
 }): Promise<Presence> {
-  const {
-    self,
-    ttlMs,
-    heartbeat,
-    bus,
-    subscriber,
-    queue,
-    onHeartbeat,
-    onDeath,
-    onCutOff,
-    nowMs,
-    log,
-  } = options
+  const { ttlMs, heartbeat, bus, subscriber, queue, onHeartbeat, onDeath, onCutOff, nowMs, log } = options
   const {
     gatewayExtraMs = GATEWAY_EXTRA_MS,
     listenFirstMs = LISTEN_FIRST_MS,
     cutOffMs = CUT_OFF_MS,
   } = options.times ?? {}
+  const self = heartbeat()
   const beatMs = Math.min(BEAT_MS, ttlMs / 3)
   const stallMs = Math.min(OWN_STALL_MS, ttlMs / 3) + CHECK_MS
   const limits: JudgeLimits = {

@@ -142,9 +142,21 @@ export async function startFakeWorkers(options: {
     worker.reportedAtMs = nowMs()
     worker.reported = worker.ends.length
     const { id, model, ends, ended, cordon } = worker
-    const pod = { name: metadata.name, podUid: metadata.uid, node: spec.nodeName ?? null, pool: poolOf(worker.pod) }
+    const pod = {
+      name: metadata.name,
+      podUid: metadata.uid,
+      node: spec.nodeName ?? null,
+      pool: poolOf(worker.pod),
+    }
     const meanGenerationMs = ended === 0 ? null : generationMs
-    const engine = { model, phase: phaseOf(worker), slots: SLOTS, running: ends.length, meanGenerationMs, ended }
+    const engine = {
+      model,
+      phase: phaseOf(worker),
+      slots: SLOTS,
+      running: ends.length,
+      meanGenerationMs,
+      ended,
+    }
     const beat = toBeat({ id, ...pod, cordonTerm: cordon?.term ?? null }, engine)
     void publishSignal({ redis: bus, log }, WORKER_BEATS, beat)
   }

@@ -51,9 +51,13 @@ export async function startPodWorkers(options: {
   let started = 0
   const nowMs = () => performance.now()
 
-  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, WORKER_BEATS, ({ podUid, engines }) => {
-    if (podUid !== null) reports.set(podUid, { running: engines[0]?.running ?? 0, atMs: nowMs() })
-  })
+  await subscribeSignal(
+    { subscriber, log: pino({ level: 'silent' }) },
+    WORKER_BEATS,
+    ({ podUid, engines }) => {
+      if (podUid !== null) reports.set(podUid, { running: engines[0]?.running ?? 0, atMs: nowMs() })
+    },
+  )
 
   async function startWorker(pod: WatchedPod, engine: string): Promise<RunningApp> {
     const { metadata, spec } = pod

@@ -13,7 +13,10 @@ export type FollowGateways = {
   receiveReport(report: GatewayReport): void
   /** The gateways whose last message is at most `silentMs` old. */
   gateways(silentMs: number): readonly { id: string; load: GatewayLoad | null }[]
-  models(): ReadonlyMap<string, { readonly catalog: ModelReport['catalog']; readonly oldestWaitMs: number | null }>
+  models(): ReadonlyMap<
+    string,
+    { readonly catalog: ModelReport['catalog']; readonly oldestWaitMs: number | null }
+  >
   tenants(windowMs: number): readonly TenantNow[]
   /** Open requests, the oldest first. */
   open(model: string | null): readonly OpenRequest[]

@@ -49,10 +49,7 @@ const toSignalChannels = () => [WORKER_BEATS, DEMAND, MODEL_STATES].map(({ chann
  */
 export async function observeBus(deps: {
   servers: readonly BusServer[]
-  picture: Pick<
-    Picture,
-    'receiveWorker' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'
-  >
+  picture: Pick<Picture, 'receiveWorker' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'>
   log: Logger
 }): Promise<BusObserver> {
   const { servers, picture, log } = deps

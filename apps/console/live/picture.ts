@@ -217,7 +217,12 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
       for (const row of models) write(known.get(row.id)?.histories, toValues(row))
     },
     rows: () => models,
-    now: () => ({ sources: sources(), cluster, problems: found, models: models.map((row) => ModelLine.parse(row)) }),
+    now: () => ({
+      sources: sources(),
+      cluster,
+      problems: found,
+      models: models.map((row) => ModelLine.parse(row)),
+    }),
     nowHistories: () => ({
       histories: histories.short(),
       sparklines: Object.fromEntries(

@@ -440,7 +440,8 @@ class DispatchedGeneration implements Dispatched {
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
     const isComing =
-      modelStates.startsWithin(job.model, remainingMs()) || (this.#start !== null && isServable(this.#start.state()))
+      modelStates.startsWithin(job.model, remainingMs()) ||
+      (this.#start !== null && isServable(this.#start.state()))
     if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { publishSignal, subscribeSignal, type BusServer, type Signal } from '#libs/event-bus/scaling-signals.ts'
+import {
+  publishSignal,
+  subscribeSignal,
+  type BusServer,
+  type Signal,
+} from '#libs/event-bus/scaling-signals.ts'
 import { keyPrefix } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 

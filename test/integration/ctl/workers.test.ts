@@ -40,7 +40,6 @@ async function startWorker(
     ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
   ]
   const presence = await createPresence({
-    self: { id, kind: 'worker' },
     ttlMs: 3_000,
     heartbeat: () => ({
       ...toBeat({ id, name, node: `host-of-${name}`, cordonTerm: cordon.term() }),

@@ -63,7 +63,6 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
       if (channel === echoChannel(id)) echoes += 1
     })
     const presence = await createPresence({
-      self: { id, kind },
       ttlMs: TTL_MS,
       heartbeat: () => heartbeatOf(id, kind),
       bus: publisher,

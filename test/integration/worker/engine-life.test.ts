@@ -29,7 +29,9 @@ beforeAll(async () => {
   redis = await createRedis()
   subscriber = new Redis(redis.url)
   const log = pino({ level: 'silent' })
-  await subscribeSignal({ subscriber, log }, WORKER_BEATS, (worker) => states.push(...toReportedEngines(worker)))
+  await subscribeSignal({ subscriber, log }, WORKER_BEATS, (worker) =>
+    states.push(...toReportedEngines(worker)),
+  )
   folder = await mkdtemp(join(tmpdir(), 'engine-life-'))
   restartFile = join(folder, 'restart-engine')
 })

@@ -34,7 +34,6 @@ beforeAll(async () => {
     servers: [connections(servers[0]), connections(servers[1])],
     worker: WORKER,
     presence: {
-      self: { id: WORKER, kind: 'worker' },
       ttlMs: TTL_MS,
       heartbeat: () => toBeat({ id: WORKER }),
       queue: open(sharedRedis()),
@@ -145,7 +144,6 @@ async function startGateway(server: TestRedis): Promise<Gateway> {
   })
   await subscriber.subscribe(gatewayChannel(id))
   const presence = await createPresence({
-    self: { id, kind: 'gateway' },
     ttlMs: TTL_MS,
     heartbeat: () => ({ kind: 'gateway', id, name: 'gateway', late: false }),
     bus: open(server.url),

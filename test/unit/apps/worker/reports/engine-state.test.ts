@@ -21,7 +21,13 @@ test('an engine that has answered has its measurements, and the time of its load
 
 test('an engine that has not answered is described too, and pulls nothing', () => {
   const state = toEngineState({ ...engineOf(), served: null }, { ...WORKER, cordoned: true })
-  expect(state).toMatchObject({ model: 'demo', phase: 'loading', ready: false, slots: 0, contextWindow: null })
+  expect(state).toMatchObject({
+    model: 'demo',
+    phase: 'loading',
+    ready: false,
+    slots: 0,
+    contextWindow: null,
+  })
 })
 
 test.each([
