@@ -147,19 +147,12 @@ function toEtaMs(pools: ScaledModel['pools'], input: RoundInput): number {
 }
 
 function toLoadReport(model: string, input: RoundInput) {
-  const load = input.loadOf(model)
+  const { freshPerS, idleForMs, ready: _ready, unserved: _unserved, ...measured } = input.loadOf(model)
   return {
-    offeredPerS: round(load.freshPerS),
-    waiting: load.waiting,
-    waitingTokens: load.waitingTokens,
+    ...measured,
+    offeredPerS: round(freshPerS),
     oldestMs: input.waitingOf(model).oldestMs,
-    running: load.running,
-    meanServiceMs: load.meanServiceMs,
-    meanOutputTokens: load.meanOutputTokens,
-    decodePerReplica: load.decodePerReplica,
-    prefillPerReplica: load.prefillPerReplica,
-    slotsPerReplica: load.slotsPerReplica,
-    idleForMs: Math.round(load.idleForMs),
+    idleForMs: Math.round(idleForMs),
   }
 }
 

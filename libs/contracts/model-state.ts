@@ -40,7 +40,7 @@ export const isStarting = (state: ModelState | undefined): boolean =>
   state === 'warming' || state === 'stopped'
 
 /** Returns true if a worker is ready, or a scaler starts one. */
-export const isServable = (state: ModelState): boolean =>
+export const isServable = (state: ModelState | undefined): boolean =>
   state === 'serving' || state === 'short' || isStarting(state)
 
 /** Returns true if no worker will be ready soon. Of an `unserved` model this is not known. */

@@ -439,9 +439,7 @@ class DispatchedGeneration implements Dispatched {
     const { picture, modelStates, nowMs } = this.#deps
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
-    const isComing =
-      modelStates.startsWithin(job.model, remainingMs()) ||
-      (this.#start !== null && isServable(this.#start.state()))
+    const isComing = modelStates.startsWithin(job.model, remainingMs()) || isServable(this.#start?.state())
     if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }

@@ -161,7 +161,7 @@ const REFUSED: Readonly<Record<User, readonly string[]>> = {
   ],
   'console bus': [
     'SUBSCRIBE …gateway:g1',
-    'SUBSCRIBE …heartbeats:workers',
+    'SUBSCRIBE …heartbeats:gateways',
     'PUBLISH …worker:w1 {"type":"stop"}',
     'PUBLISH …scaler-orders:w1 {"type":"cordon"}',
     'PUBLISH …operator-orders:w1 {"type":"drain"}',
