@@ -184,19 +184,15 @@ export const EndedRequest = z.object({
 export type EndedRequest = z.infer<typeof EndedRequest>
 
 /** The cluster's sums over all models. */
-export const ClusterNow = z.object({
-  askedPerS: count,
-  waiting: unknownAsNull,
-  running: count,
-  slots: count,
-  workers: z.object({ ready: count, all: count }),
+export const ClusterNow = ModelNow.omit({
+  id: true,
+  state: true,
+  oldestWaitMs: true,
+  meanGenerationMs: true,
+  expectedWaitMs: true,
+  shortSlots: true,
+}).extend({
   gateways: count,
-  tokensPerS: z.object({ prompt: count, cached: count, completion: count }),
-  queueMs: Quantiles,
-  firstTokenMs: Quantiles,
-  refusedPerS: ByCode,
-  endsPerS: count,
-  failedPerS: count,
   /**
    * The number of generations that failed through a fault of this service, divided by the number of all generations
    * that ended, both within the last 60 s; null if no generation ended.
