@@ -90,9 +90,9 @@ export const BEATS: Readonly<Record<ProcessKind, Signal<Heartbeat>>> = {
 export const BEAT_MS = 1_000
 
 /** One engine, with the worker that it belongs to. */
-export type ReportedEngine = Omit<WorkerHeartbeat, 'kind' | 'engines'> & EngineState
+export type ReportedEngine = Omit<WorkerHeartbeat, 'engines'> & EngineState
 
 /** Returns the engines of a worker, each with the worker's own fields. */
-export function toReportedEngines({ kind, engines, ...worker }: WorkerHeartbeat): readonly ReportedEngine[] {
+export function toReportedEngines({ engines, ...worker }: WorkerHeartbeat): readonly ReportedEngine[] {
   return engines.map((engine) => ({ ...worker, ...engine }))
 }
