@@ -430,9 +430,8 @@ class DispatchedGeneration implements Dispatched {
 
   /** Returns the rest of the wait for the model's start, which is 0 if no worker will come. */
   #startLeftMs(): number {
-    const start = this.#start
-    if (start === null) return Infinity
-    return isHopeless(start.state()) ? 0 : start.leftMs()
+    if (this.#start === null) return Infinity
+    return isHopeless(this.#start.state()) ? 0 : this.#start.leftMs()
   }
 
   #hasRoom(): boolean {

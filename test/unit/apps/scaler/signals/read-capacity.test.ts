@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCapacityReader } from '#apps/scaler/signals/read-capacity.ts'
 import type { ReportedEngine } from '#libs/event-bus/heartbeat.ts'
-import { toBeat } from '../../../../support/heartbeats.ts'
+import { toBeat, toEngine } from '../../../../support/heartbeats.ts'
 
 function startReader() {
   let now = 0
@@ -27,6 +27,17 @@ test('what runs is summed over workers that report, of this model alone', () => 
   expect(reader.load('chat')).toMatchObject({ running: 7, ready: 2, slotsPerReplica: 15 })
   pass(6_000)
   expect(reader.load('chat')).toMatchObject({ running: 4, ready: 1, slotsPerReplica: 20 })
+})
+
+test('the engines of one worker are kept apart', () => {
+  const { reader, pass } = startReader()
+  const engines = [toEngine({ running: 1, ended: 900 }), toEngine({ model: 'other', running: 2, ended: 5 })]
+  for (let second = 0; second < 3; second += 1) {
+    reader.receive({ ...toBeat(), engines })
+    pass(1_000)
+  }
+  expect(reader.load('chat')).toMatchObject({ running: 1, ready: 1 })
+  expect(reader.load('other')).toMatchObject({ running: 2, ready: 1 })
 })
 
 test('means are kept without workers, and unknown before the first', () => {
