@@ -10,7 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { heartbeatChannel } from '#libs/event-bus/channels.ts'
-import { readHeartbeat } from '#libs/event-bus/heartbeat.ts'
+import { BEATS } from '#libs/event-bus/heartbeat.ts'
+import { readSignal } from '#libs/event-bus/scaling-signals.ts'
 import { startCluster } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { readThreadsCpuUs } from './harness/process-cpu.ts'
@@ -113,7 +114,7 @@ try {
 async function nextHeartbeat(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   listener.on('message', (_channel: string, text: string) => {
-    const heartbeat = readHeartbeat(text)
+    const heartbeat = readSignal(BEATS.gateway.schema, text)
     if (heartbeat !== null) resolve(JSON.stringify({ ...heartbeat, late: true }))
   })
   await listener.subscribe(heartbeatChannel('gateway'))

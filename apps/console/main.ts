@@ -3,10 +3,11 @@ import { Registry } from '@prometheus-io/client'
 import { ME } from '#libs/admin-contract/resources/me.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
-import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createConnectBus } from '#libs/redis/connect-bus.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 import { ConsoleConfig, toOrigin } from './config.ts'
@@ -16,7 +17,6 @@ import { loadConsolePage } from './http/load-console-page.ts'
 import { createConsoleServer } from './http/serve-console.ts'
 import { createCheckViewer } from './live/check-viewer.ts'
 import { startLive } from './live/live.ts'
-import type { BusServer } from './live/observe-bus.ts'
 import { serveLive } from './live/serve-live.ts'
 
 const BILLING_LIMIT_MS = 5_000
@@ -37,24 +37,16 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) => {
-      const options = { place, name: `console-${role}`, patience, log, rights: busRights('console') }
-      return releasers.add(role, await connectRedis(options), disconnect)
-    }
-    return {
-      bus: await connect('bus', 'fail-fast'),
-      subscriber: await connect('bus-subscriber', 'patient'),
-    }
-  }
+  const connectBus = createConnectBus({ app: 'console', rights: busRights('console'), releasers, log })
   const queuePlace = {
     place: toQueueRedis(config),
     name: 'console-queue',
     patience: 'fail-fast',
     rights: queueRights('console'),
   } as const
-  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
+  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), {
+    run: (redis) => redis.disconnect(),
+  })
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const live = await startLive({ servers, queue, nowMs, unixMs: wallClockMs, log })
   releasers.add('live', live, { run: () => live.stop() })

@@ -1,46 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { heartbeatChannel } from '#libs/event-bus/channels.ts'
-import { BEAT_MS, readHeartbeat, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
-import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { BEAT_MS, WORKER_BEATS, type WorkerHeartbeat } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, sendDrain, sendUncordon } from '#libs/event-bus/worker-control.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { CommandError } from './command-error.ts'
-import { listWorkers, type ListedEngine, type ListedWorker } from './list-workers.ts'
 
 /**
  * The bus, over which the processes of a cluster exchange messages. Every function throws a CommandError when the bus
  * cannot be reached.
  */
 export type Bus = {
-  /** Returns the workers that send a message within two heartbeats, ordered by name. */
-  listWorkers(): Promise<readonly ListedWorker[]>
+  /** Returns the workers that send a heartbeat within twice the pause between heartbeats, ordered by name. */
+  listWorkers(): Promise<readonly WorkerHeartbeat[]>
   /**
-   * `drain`, `cordon` and `uncordon` send the worker a request. They resolve with its engines once the worker's
-   * messages show that it follows the request, and with null when no such message comes within two heartbeats.
+   * `drain`, `cordon` and `uncordon` send the worker a request. They resolve with a heartbeat of the worker which shows
+   * that it follows the request, and with null when no such heartbeat comes within that time.
    */
-  drain(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
-  cordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
+  drain(worker: string): Promise<WorkerHeartbeat | null>
+  cordon(worker: string): Promise<WorkerHeartbeat | null>
   /** Ends an operator's cordon; a scaler's cordon stays. */
-  uncordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
+  uncordon(worker: string): Promise<WorkerHeartbeat | null>
 }
 
 const LISTEN_MS = 2 * BEAT_MS
 
-/** The last heartbeat of each worker, and the last capacity of each of its models. */
-type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
-
 export function createBus(places: readonly RedisServerPlace[]): Bus {
   const log = createLogger('ctl', 'silent')
 
-  /** Listens to workers while `work` runs; `onSeen` is called after each message. */
+  /** Listens to workers while `work` runs. */
   async function listen<Result>(
-    onSeen: (seen: Seen) => void,
-    work: (publishers: readonly Redis[], seen: Seen) => Promise<Result>,
+    onHeartbeat: (worker: WorkerHeartbeat) => void,
+    work: (publishers: readonly Redis[]) => Promise<Result>,
   ): Promise<Result> {
-    const seen: Seen = { heartbeats: new Map(), capacities: new Map() }
     const opened = places.map((place) => ({
       publisher: openRedis({ place, name: 'ctl', patience: 'bounded', log }),
       subscriber: openRedis({ place, name: 'ctl-subscriber', patience: 'bounded', log }),
@@ -50,23 +44,9 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
       for (const { subscriber } of opened) {
-        const heartbeats = heartbeatChannel('worker')
-        subscriber.on('message', (channel, text) => {
-          const heartbeat = channel === heartbeats ? readHeartbeat(text) : null
-          if (heartbeat === null) return
-          seen.heartbeats.set(heartbeat.id, heartbeat)
-          onSeen(seen)
-        })
-        await subscriber.subscribe(heartbeats)
-        await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => {
-          seen.capacities.set(`${capacity.id} ${capacity.model}`, capacity)
-          onSeen(seen)
-        })
+        await subscribeSignal({ subscriber, log }, WORKER_BEATS, onHeartbeat)
       }
-      return await work(
-        opened.map(({ publisher }) => publisher),
-        seen,
-      )
+      return await work(opened.map(({ publisher }) => publisher))
     } catch (error) {
       const cause = problem ?? error
       const reason = cause instanceof Error ? cause.message : String(cause)
@@ -79,24 +59,21 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     }
   }
 
-  const toList = ({ heartbeats, capacities }: Seen) => listWorkers(heartbeats.values(), capacities.values())
-
-  /** Sends a request and waits until messages that come after it show that every engine of the worker follows it. */
+  /** Sends a request and waits for a heartbeat after it which shows that the worker follows it. */
   async function ask(
-    worker: ListedWorker,
+    worker: string,
     send: (redis: Redis, id: string) => Promise<boolean>,
-    follows: (engine: ListedEngine) => boolean,
-  ): Promise<readonly ListedEngine[] | null> {
-    const { promise: followed, resolve } = Promise.withResolvers<readonly ListedEngine[]>()
+    follows: (heartbeat: WorkerHeartbeat) => boolean,
+  ): Promise<WorkerHeartbeat | null> {
+    const { promise: followed, resolve } = Promise.withResolvers<WorkerHeartbeat>()
     let isSent = false
     return await listen(
-      (seen) => {
-        const engines = toList(seen).find(({ id }) => id === worker.id)?.engines ?? []
-        if (isSent && engines.length >= worker.engines.length && engines.every(follows)) resolve(engines)
+      (heartbeat) => {
+        if (isSent && heartbeat.id === worker && follows(heartbeat)) resolve(heartbeat)
       },
       async (publishers) => {
         isSent = true
-        const received = await Promise.all(publishers.map(async (redis) => await send(redis, worker.id)))
+        const received = await Promise.all(publishers.map(async (redis) => await send(redis, worker)))
         if (!received.includes(true)) return null
         return await Promise.race([followed, sleep(LISTEN_MS, null)])
       },
@@ -104,30 +81,28 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
   }
 
   return {
-    listWorkers: async () =>
+    async listWorkers() {
+      const seen = new Map<string, WorkerHeartbeat>()
       await listen(
-        () => {},
-        async (_publishers, seen) => {
-          await sleep(LISTEN_MS)
-          return toList(seen)
-        },
-      ),
-    async drain(worker) {
-      // Workers of older releases do not report their phase.
-      const reports = worker.engines.some(({ phase }) => phase !== null)
-      return await ask(worker, sendDrain, ({ phase, ready }) => (reports ? phase === 'draining' : !ready))
+        (worker) => seen.set(worker.id, worker),
+        async () => await sleep(LISTEN_MS),
+      )
+      return [...seen.values()].toSorted((a, b) => (`${a.name} ${a.id}` < `${b.name} ${b.id}` ? -1 : 1))
     },
+    drain: async (worker) =>
+      await ask(worker, sendDrain, ({ engines }) => engines.every(({ phase }) => phase === 'draining')),
     cordon: async (worker) =>
       await ask(
         worker,
         async (redis, id) => await sendCordon(redis, id, { term: null, forMs: null }),
-        ({ phase }) => phase !== null && phase !== 'ready',
+        ({ engines }) => engines.every(({ phase }) => phase !== 'ready'),
       ),
     uncordon: async (worker) =>
       await ask(
         worker,
         async (redis, id) => await sendUncordon(redis, id, { term: null }),
-        ({ phase, cordonTerm }) => phase !== null && (phase !== 'cordoned' || cordonTerm !== null),
+        ({ engines, cordonTerm }) =>
+          cordonTerm !== null || engines.every(({ phase }) => phase !== 'cordoned'),
       ),
   }
 }

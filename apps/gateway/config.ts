@@ -2,6 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
+import { DRAIN_BOUND_MS } from '#libs/demand/demand.ts'
 import {
   DrainGraceMs,
   HoldGraceMs,
@@ -85,7 +86,7 @@ const Fields = z.object({
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** A model is busy when the generations that are queued before a new one would take longer than this. */
-  DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
+  DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(DRAIN_BOUND_MS),
   /** The assumed mean time of a generation, used until an engine has measured the mean. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   /** A queued or interrupted generation ends when no worker has served its model for this long. */

@@ -120,10 +120,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
 
   const presence = await createPresence({
-    self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
-    engines: () => [],
-    isLate: signals.isLate,
+    heartbeat: () => ({ kind: 'gateway', id: gateway, name: hostname(), late: signals.isLate() }),
     ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import type { Waiting } from '#libs/generation-record/count-waiting.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { runWithin, traceStep, type Span } from '#libs/telemetry/span.ts'
@@ -55,7 +55,7 @@ export type ControlOptions = {
   starts: StartTimesKeeper
   cluster: Cluster
   act: ActOnPods
-  publishStates: (term: number, states: readonly ModelState[]) => void
+  publishStates: (term: number, states: readonly ModelScale[]) => void
   onRound: (round: Round) => void
   tracing: Tracing
   nowMs: () => number

@@ -2,8 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
-import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import {
+  DEMAND,
+  MODEL_STATES,
+  ModelStates,
+  publishSignal,
+  subscribeSignal,
+} from '#libs/event-bus/scaling-signals.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
@@ -13,7 +20,8 @@ import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createKubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createConnectBus } from '#libs/redis/connect-bus.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createActOnPods } from './act-on-pods.ts'
 import { createAnswers, STALE_MS } from './answers.ts'
@@ -22,13 +30,12 @@ import { startControl, type Control } from './control.ts'
 import { createExplainModels } from './explain-models.ts'
 import { createLead, toHolder } from './lead.ts'
 import { createLoadOf } from './load-models.ts'
-import { createPublishStates } from './publish-states.ts'
 import { parseScalerModels, type ScalerModels } from './scaler-models.ts'
 import { createScalerMetrics } from './scaler-metrics.ts'
 import { createKedaServer } from './serve-keda.ts'
 import { createCapacityReader } from './signals/read-capacity.ts'
 import { createDemandReader } from './signals/read-demand.ts'
-import { watchBus, type BusServer } from './signals/watch-bus.ts'
+import { watchBus } from './signals/watch-bus.ts'
 import { createSnapshotStore } from './snapshot.ts'
 import { createStartTimes } from './start-times.ts'
 import { watchCluster } from './watch-cluster.ts'
@@ -120,26 +127,16 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const kedaPort = await bindGrpc(server, config.KEDA_LISTEN, credentials)
   log.info({ kedaPort, pools: pools.length }, 'scaler listens')
 
-  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(
-        role,
-        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights('scaler') }),
-        disconnect,
-      )
-    return {
-      bus: await connect('bus', 'fail-fast'),
-      subscriber: await connect('bus-subscriber', 'patient'),
-    }
-  }
+  const connectBus = createConnectBus({ app: 'scaler', rights: busRights('scaler'), releasers, log })
   const queuePlace = {
     place: toQueueRedis(config),
     name: 'scaler-queue',
     patience: 'fail-fast',
     rights: queueRights('scaler'),
   } as const
-  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
+  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), {
+    run: (redis) => redis.disconnect(),
+  })
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const buses = servers.map(({ bus }) => bus)
 
@@ -147,7 +144,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   await Promise.all(
     servers.map(async ({ subscriber }) => {
       await subscribeSignal({ subscriber, log }, DEMAND, demand.receive)
-      await subscribeSignal({ subscriber, log }, CAPACITY, capacity.receive)
+      await subscribeSignal({ subscriber, log }, WORKER_BEATS, capacity.receive)
     }),
   )
   // Not the boot id, which is in messages on the bus.
@@ -169,10 +166,14 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
       client,
       podsPath: cluster.podsPath,
       leaseOf: (term) => ({ scaler: name, holder: toHolder(secret, term) }),
-      workerOf: (pod) => capacity.ofPod(pod)?.capacity.id ?? null,
+      workerOf: (pod) => capacity.ofPod(pod)?.engine.id ?? null,
       log,
     }),
-    publishStates: createPublishStates({ buses, log }),
+    publishStates(term, models) {
+      // The schema drops the fields that gateways do not need.
+      const states = ModelStates.parse({ term, models })
+      for (const redis of buses) void publishSignal({ redis, log }, MODEL_STATES, states)
+    },
     onRound: metrics.noteRound,
     tracing,
     nowMs,

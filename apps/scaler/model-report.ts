@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 
 const number = z.number()
 
@@ -31,7 +31,7 @@ const PoolReport = z.object({
  * replicas.
  */
 export const ModelReport = z.object({
-  ...ModelState.shape,
+  ...ModelScale.shape,
   /** The replicas that the load needs, and the term that decides this number. */
   need: number,
   term: z.string(),

@@ -1,4 +1,4 @@
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import type { Waiting } from '#libs/generation-record/count-waiting.ts'
 import { decideRound, type ClassGpus, type PoolChange } from './decide/decide-round.ts'
 import { isFrozen, type KedaSwitches } from './decide/keda-switches.ts'
@@ -111,12 +111,12 @@ function toModelState(
   { model, pools }: ScaledModel,
   input: RoundInput,
   now: { changes: Changes; sinceMs: number | null },
-): ModelState {
+): ModelScale {
   const { ready } = input.loadOf(model)
   const target = pools.reduce((sum, { pool }) => sum + (now.changes.get(pool)?.target ?? 0), 0)
   const isOff = pools.every((spec) => spec.max === 0 || isHeldAtZero(spec.pool, input, now.changes))
   const isStarved = now.sinceMs !== null && input.nowMs - now.sinceMs >= STARVED_MS
-  const state = ((): ModelState['state'] => {
+  const state = ((): ModelScale['state'] => {
     if (ready > 0) return 'serving'
     if (isOff) return 'off'
     if (isStarved) return 'starved'
@@ -147,19 +147,12 @@ function toEtaMs(pools: ScaledModel['pools'], input: RoundInput): number {
 }
 
 function toLoadReport(model: string, input: RoundInput) {
-  const load = input.loadOf(model)
+  const { freshPerS, idleForMs, ready: _ready, unserved: _unserved, ...measured } = input.loadOf(model)
   return {
-    offeredPerS: round(load.freshPerS),
-    waiting: load.waiting,
-    waitingTokens: load.waitingTokens,
+    ...measured,
+    offeredPerS: round(freshPerS),
     oldestMs: input.waitingOf(model).oldestMs,
-    running: load.running,
-    meanServiceMs: load.meanServiceMs,
-    meanOutputTokens: load.meanOutputTokens,
-    decodePerReplica: load.decodePerReplica,
-    prefillPerReplica: load.prefillPerReplica,
-    slotsPerReplica: load.slotsPerReplica,
-    idleForMs: Math.round(load.idleForMs),
+    idleForMs: Math.round(idleForMs),
   }
 }
 

@@ -106,10 +106,10 @@ export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPo
       const { name, uid } = pod.metadata
       seen.add(uid)
       const report = capacity.ofPod({ name, uid })
-      const phase = phaseOf(pod, report?.capacity.phase ?? null, capacity.knowsPod({ uid }))
+      const phase = phaseOf(pod, report?.engine.phase ?? null, capacity.knowsPod({ uid }))
       const followed = follow(pod, phase, nowMs)
       if (followed.ended !== null) ended.push(followed.ended)
-      const term = report?.capacity.cordonTerm ?? null
+      const term = report?.engine.cordonTerm ?? null
       const views = byPool.get(poolOf(pod)) ?? []
       byPool.set(poolOf(pod), views)
       views.push({
@@ -117,12 +117,12 @@ export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPo
         uid,
         pool: poolOf(pod),
         phase,
-        running: report?.capacity.running ?? 0,
+        running: report?.engine.running ?? 0,
         cordonTerm: term,
         idleReports: report?.idleReports ?? 0,
         sincePhaseMs: Math.max(0, nowMs - followed.sinceMs),
         disrupted: hasCondition(pod, 'DisruptionTarget'),
-        operatorCordoned: report?.capacity.phase === 'cordoned' && term === null,
+        operatorCordoned: report?.engine.phase === 'cordoned' && term === null,
         deletionCost: deletionCost(pod),
       })
     }

@@ -27,7 +27,7 @@ import { createPrefixTenantOf } from './run/prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createCountTokens } from './prompt/count-tokens.ts'
 import { createRenderPrompt, type RenderPrompt } from './prompt/render-prompt.ts'
-import { createCapacityReports, type WorkerEngine } from './reports/report-capacity.ts'
+import { toEngineState, type WorkerEngine } from './reports/engine-state.ts'
 import { isRefused, openRestartRequest } from './engine-watch/restart-request.ts'
 import { openRedisServers } from './open-servers.ts'
 import { createRunningGenerations } from './run/running-generations.ts'
@@ -57,7 +57,10 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const engines: WorkerEngine[] = []
   /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
-  const states = () => served().map((engine) => engine.state())
+  const states = () =>
+    engines.map((engine) =>
+      toEngineState(engine, { draining: drain.isDraining(), cordoned: cordon.isCordoned() }),
+    )
   // No model can be served without this library, so the process does not start without it.
   await loadNativeLibrary()
 
@@ -95,13 +98,31 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(jobsRedis) })
   const orphans = createOrphanSettlements({ record, worker, log })
 
-  const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
+  const announce = () => presence.announce()
+  const cordon = createCordon({
+    onChange() {
+      for (const engine of served()) engine.followCordon()
+      announce()
+    },
+    nowMs,
+    log,
+  })
+  releasers.add('cordon', cordon, { run: () => cordon.close() })
+  const { presence, publisher, redisOf, subscribe, ...bus } = await createWorkerBus({
     servers,
     worker,
     presence: {
-      self: { id: worker, kind: 'worker', name: config.WORKER_NAME },
       ttlMs: config.PRESENCE_TTL_MS,
-      engines: states,
+      heartbeat: () => ({
+        kind: 'worker',
+        id: worker,
+        name: config.WORKER_NAME,
+        podUid: config.POD_UID ?? null,
+        node: config.NODE_NAME ?? null,
+        pool: config.POOL ?? null,
+        cordonTerm: cordon.term(),
+        engines: states(),
+      }),
       queue: queueRedis,
       onDeath: (gateway) => running.buryGateway(gateway),
       onCutOff: (gateway) => running.stopGateway(gateway),
@@ -130,23 +151,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     draining: drain.isDraining,
     drainMs: drain.ms,
   })
-  const engineMetrics = createEngineMetrics({
-    registry,
-    engines: () => engines.map(capacity.toMeasured),
-  })
-  const announce = () => {
-    presence.announce()
-    capacity.send()
-  }
-  const cordon = createCordon({
-    onChange() {
-      for (const engine of served()) engine.followCordon()
-      announce()
-    },
-    nowMs,
-    log,
-  })
-  releasers.add('cordon', cordon, { run: () => cordon.close() })
+  const engineMetrics = createEngineMetrics({ registry, engines: states })
   for (const entry of config.WORKERS) {
     const { model, engine: address } = entry
     const life = createEngineLife({
@@ -166,20 +171,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     releasers.add('engine life', life, { run: () => life.stop() })
     engines.push({ config: entry, life, served: null, refuses: null })
   }
-  const capacity = createCapacityReports({
-    identity: {
-      id: worker,
-      name: config.WORKER_NAME,
-      podUid: config.POD_UID ?? null,
-      node: config.NODE_NAME ?? null,
-      pool: config.POOL ?? null,
-    },
-    engines,
-    cordon,
-    isDraining: drain.isDraining,
-    publish: sendCapacity,
-  })
-  releasers.add('capacity', capacity, { run: () => capacity.stop() })
+  announce()
 
   const buildReport = createBuildReport({
     self: { id: worker, name: config.WORKER_NAME },

@@ -1,11 +1,11 @@
-import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { busRights, queueRights } from '#libs/queue-redis/rights.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
+import { createConnectBus } from '#libs/redis/connect-bus.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { awaitFitQueue } from '#libs/redis/await-fit-queue.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { WorkerConfig } from './config.ts'
-import type { BusServer } from './worker-bus.ts'
 
 /** Opens the connections to the queue Redis, and to every server of the bus. */
 export async function openRedisServers(opening: {
@@ -21,16 +21,7 @@ export async function openRedisServers(opening: {
     const rights = queueRights('worker', models)
     return releasers.add(role, await connectRedis({ ...options, rights }), disconnect)
   }
-  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) => {
-      const options = { place, name: `worker-${role}`, patience, log }
-      return releasers.add(role, await connectRedis({ ...options, rights: busRights('worker') }), disconnect)
-    }
-    return {
-      bus: await connect('bus', 'fail-fast'),
-      subscriber: await connect('bus-subscriber', 'patient'),
-    }
-  }
+  const connectBus = createConnectBus({ app: 'worker', rights: busRights('worker'), releasers, log })
   const queueRedis = await connectQueue('queue', 'fail-fast')
   await awaitFitQueue(queueRedis, { log })
   const jobsRedis = await connectQueue('jobs', 'patient')

@@ -29,7 +29,7 @@ import { createProcessGeneration, type UnreadClaim } from './process-generation.
 import { createPull } from './intake/pull.ts'
 import { createRunChat } from './run/run-chat.ts'
 import { createRunEmbedding } from './run/run-embedding.ts'
-import { createRunTotals, type Totals } from './run/run-totals.ts'
+import { createRunTotals } from './run/run-totals.ts'
 import type { ClaimedGeneration, RunningGeneration } from './run/running-generation.ts'
 import type { RunningGenerations } from './run/running-generations.ts'
 import { createSentPrefixes } from './run/sent-prefixes.ts'
@@ -42,17 +42,10 @@ import type { WorkerMetrics } from './metrics/worker-metrics.ts'
  * The service of one engine: pulls as many generations as the engine can run, runs them, and stops in an orderly way.
  */
 export type ServedEngine = {
-  state(): EngineState
+  /** Returns all of the engine's state except its phase, which depends on the whole worker. */
+  state(): Omit<EngineState, 'phase' | 'loadingMs'>
   /** Returns whether the engine is ready, even if this worker does not pull for it. */
   isHealthy(): boolean
-  totals(): Totals
-  /**
-   * `used` is the number of tokens in the engine's KV cache, and `capacity` is the size of the cache in tokens. A
-   * number is null if the engine does not report it.
-   */
-  kv(): { readonly used: number | null; readonly capacity: number | null }
-  /** The engine's release (see `ConnectedEngine`), and its last report, which is null if there is none. */
-  engine(): { readonly version: string | null; readonly waiting: number | null }
   /** Call it when the cordon has begun or ended. */
   followCordon(): void
   /** Claims a generation if there is a free slot. */
@@ -79,7 +72,7 @@ export type WorkerServices = {
   readonly engineMetrics: EngineMetrics
   readonly tracing: Tracing
   readonly isCordoned: () => boolean
-  /** Publishes a heartbeat and the capacity at once. */
+  /** Publishes a heartbeat at once. */
   readonly announce: () => void
   readonly nowMs: () => number
   readonly log: Logger
@@ -292,25 +285,28 @@ export function serveEngine(deps: {
   }
 
   return {
-    state: () => ({
-      model: model.name,
-      ready: pulls(),
-      slots: slots.capacity(),
-      running: slots.running(),
-      meanGenerationMs: runs.meanMs(),
-      slotTokensPerS: runs.slotTokensPerS(),
-      contextWindow,
-      callFormat: model.chat.callFormat,
-    }),
-    isHealthy: watch.ready,
-    totals: runs.totals,
-    kv() {
+    state() {
       const load = loads.last()
       // Zeros while something runs mean that the engine collects no statistics.
       const isKnown = load !== null && (live.size === 0 || load.running > 0)
-      return { used: isKnown ? load.kvUsedTokens : null, capacity: load?.kvCapacityTokens ?? null }
+      return {
+        model: model.name,
+        ready: pulls(),
+        slots: slots.capacity(),
+        running: slots.running(),
+        meanGenerationMs: runs.meanMs(),
+        slotTokensPerS: runs.slotTokensPerS(),
+        contextWindow,
+        looks: true,
+        callFormat: model.chat.callFormat,
+        ...runs.totals(),
+        kvUsed: isKnown ? load.kvUsedTokens : null,
+        kvCapacity: load?.kvCapacityTokens ?? null,
+        waiting: load?.waiting ?? null,
+        version: release,
+      }
     },
-    engine: () => ({ version: release, waiting: loads.last()?.waiting ?? null }),
+    isHealthy: watch.ready,
     followCordon() {
       if (!stopping) follow()
     },

@@ -2,13 +2,10 @@ import type { Redis } from 'ioredis'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { createEventPublisher, KEEP_BYTES, type EventPublisher } from '#libs/event-bus/publish-events.ts'
 import { startReporter, type Report, type Reporter } from '#libs/event-bus/reports.ts'
-import { CAPACITY, publishSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import type { BusServer } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl, type ControlHandlers } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-
-/** The connections to one server of the bus. */
-export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 type PresenceOptions = Omit<Parameters<typeof createPresence>[0], 'bus' | 'subscriber' | 'onHeartbeat'>
 type PublisherOptions = Pick<Parameters<typeof createEventPublisher>[0], 'onPublish'>
@@ -19,8 +16,6 @@ export type WorkerBus = {
   readonly publisher: EventPublisher
   /** Returns the server that belongs to this gateway. */
   redisOf(gateway: string): Redis
-  /** Publishes the capacity on every server, because a scaler may listen to any of them. */
-  sendCapacity(capacity: Capacity): void
   /** Sends reports for operators on every server, until it is stopped. */
   startReporter(build: () => Report): Promise<Reporter>
   /** Receives the control messages of gateways, of the leading scaler and of operators. */
@@ -52,7 +47,7 @@ export async function createWorkerBus(options: {
       bus,
       subscriber,
       onHeartbeat(heartbeat) {
-        if (heartbeat.late) late.add(heartbeat.id)
+        if (heartbeat.kind === 'gateway' && heartbeat.late) late.add(heartbeat.id)
         else late.delete(heartbeat.id)
       },
     })
@@ -113,9 +108,6 @@ export async function createWorkerBus(options: {
         void (await Promise.all(links.map(async ({ publisher }) => await publisher.flush()))),
     },
     redisOf: (gateway) => linkOf(gateway).bus,
-    sendCapacity(capacity) {
-      for (const { bus } of links) void publishSignal({ redis: bus, log }, CAPACITY, capacity)
-    },
     startReporter: async (build) => await startReporter({ servers: links, build, nowMs, log }),
     async subscribe(handlers) {
       await Promise.all(

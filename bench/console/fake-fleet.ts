@@ -1,7 +1,9 @@
 import type { Redis } from 'ioredis'
 import { observeChannel } from '#libs/event-bus/channels.ts'
-import { CAPACITY, DEMAND, type Capacity, type Demand } from '#libs/event-bus/scaling-signals.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { DEMAND, type Demand } from '#libs/event-bus/scaling-signals.ts'
 import { describeProcess, REPORTS, type GatewayReport, type WorkerReport } from '#libs/event-bus/reports.ts'
+import { toBeat } from '../../test/support/heartbeats.ts'
 
 export type Fleet = { stop(): void }
 
@@ -50,28 +52,25 @@ export function startFleet(
 
   const publish = (channel: string, message: object) => void bus.publish(channel, JSON.stringify(message))
 
-  function toCapacity(index: number): Capacity {
+  function toHeartbeat(index: number) {
     made += 1
-    return {
-      id: `worker-${index}`,
-      name: `w-${index}`,
-      podUid: null,
-      node: `gpu-${index % 80}`,
-      pool: null,
-      model: modelOf(index),
-      phase: 'ready',
-      slots: SLOTS,
-      running: count(SLOTS),
-      meanGenerationMs: 5_000 + count(2_000),
-      ended: made,
-      promptTokens: made * 400,
-      cachedTokens: made * 100,
-      outputTokens: made * 300,
-      kvUsed: count(100_000),
-      kvCapacity: 100_000,
-      loadingMs: null,
-      cordonTerm: null,
-    }
+    return toBeat(
+      { id: `worker-${index}`, name: `w-${index}`, node: `gpu-${index % 80}` },
+      {
+        model: modelOf(index),
+        slots: SLOTS,
+        running: count(SLOTS),
+        meanGenerationMs: 5_000 + count(2_000),
+        ended: made,
+        promptTokens: made * 400,
+        cachedTokens: made * 100,
+        outputTokens: made * 300,
+        kvUsed: count(100_000),
+        kvCapacity: 100_000,
+        waiting: count(3),
+        version: '0.32.0',
+      },
+    )
   }
 
   const toWorkerReport = (index: number): WorkerReport => ({
@@ -82,9 +81,6 @@ export function startFleet(
       {
         model: modelOf(index),
         address: '127.0.0.1:8000',
-        version: '0.32.0',
-        contextWindow: 32_768,
-        waiting: count(3),
         problem: null,
         refuses: [],
       },
@@ -96,11 +92,8 @@ export function startFleet(
     const load = () => ({
       fresh: made * 3,
       repeated: made,
-      accepted: made * 3,
-      busy: made,
+      refused: made,
       unserved: 0,
-      awaited: 0,
-      waiting: count(20),
       waitingTokens: count(8_000),
       unservedAgoMs: null,
     })
@@ -123,11 +116,9 @@ export function startFleet(
         models.map((model) => [
           model,
           {
-            catalog: 'on' as const,
+            catalog: null,
             asked: made * 3,
             refused: { model_busy: made },
-            completed: made * 3,
-            cancelled: 0,
             failed: {},
             queueMs: [...BUCKETS],
             firstTokenMs: [...BUCKETS],
@@ -166,7 +157,7 @@ export function startFleet(
   }
 
   for (let index = 0; index < workers; index += 1) {
-    repeat(BEAT_MS, at() * BEAT_MS, () => publish(CAPACITY.channel(), toCapacity(index)))
+    repeat(BEAT_MS, at() * BEAT_MS, () => publish(WORKER_BEATS.channel(), toHeartbeat(index)))
     report(at() * REPORT_MS, () => publish(REPORTS.channel(), toWorkerReport(index)))
   }
   for (let index = 0; index < gateways; index += 1) {

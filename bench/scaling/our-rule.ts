@@ -65,10 +65,8 @@ function toDemand(signals: Signals): Demand {
   const { fresh, repeated, busy, unserved, nowS, unservedS } = signals
   const ms = unservedS === null ? null : (nowS - unservedS) * 1000
   const unservedAgoMs = ms !== null && ms < 60_000 ? ms : null
-  const model = { fresh, repeated, accepted: fresh + repeated - busy - unserved, busy, unserved }
-  const models = {
-    [MODEL]: { ...model, awaited: 0, waiting: signals.waiting, waitingTokens: 0, unservedAgoMs },
-  }
+  const model = { fresh, repeated, refused: busy + unserved, unserved, waitingTokens: 0, unservedAgoMs }
+  const models = { [MODEL]: model }
   return { id: 'gateway', openStreams: 0, loopDelayMs: 0, models }
 }
 

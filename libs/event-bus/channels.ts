@@ -14,8 +14,8 @@ export const ordersChannel = (by: 'scaler' | 'operator', worker: string) =>
   `${keyPrefix()}${by}-orders:${worker}`
 
 /**
- * The channel of the heartbeats of all gateways, or of all workers. Gateways need only the heartbeats of workers, and
- * workers only the heartbeats of gateways. With one channel for both, each process would receive all heartbeats.
+ * The channel of the heartbeats of all gateways, or of all workers. Gateways, scalers and consoles need only the
+ * heartbeats of workers, and workers only the heartbeats of gateways.
  */
 export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${keyPrefix()}heartbeats:${kind}s`
 
@@ -25,13 +25,10 @@ export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${keyPrefix()}h
  */
 export const echoChannel = (id: string) => `${keyPrefix()}echo:${id}`
 
-/** Messages from gateways to scalers. */
+/** Messages from gateways to scalers and consoles. */
 export const demandChannel = () => `${keyPrefix()}demand`
 
-/** Messages from workers to scalers. */
-export const capacityChannel = () => `${keyPrefix()}capacity`
-
-/** Messages from the leading scaler to gateways. */
+/** Messages from the leading scaler to gateways and consoles. */
 export const modelStatesChannel = () => `${keyPrefix()}model-states`
 
 /** Messages from consoles to gateways and workers. */

@@ -1,8 +1,8 @@
 import type { Cluster, Redis } from 'ioredis'
-import { FORM, livenessKey } from '#libs/queue-redis/keys.ts'
+import { livenessKey } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { echoChannel, heartbeatChannel } from './channels.ts'
-import { BEAT_MS, readHeartbeat, type EngineState, type Heartbeat, type ProcessKind } from './heartbeat.ts'
+import { echoChannel } from './channels.ts'
+import { BEATS, BEAT_MS, type Heartbeat, type ProcessKind } from './heartbeat.ts'
 import {
   isStalled,
   judgePeers,
@@ -12,6 +12,7 @@ import {
   type JudgeLimits,
 } from './judge-peers.ts'
 import { createRecentDeaths } from './recent-deaths.ts'
+import { publishSignal, readSignal } from './scaling-signals.ts'
 
 /*
  * Finds out which processes are alive. Each second this process sends a heartbeat on the bus, which the processes of
@@ -132,12 +133,10 @@ return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
  * silence of a peer.
  */
 export async function createPresence(options: {
-  self: { id: string; kind: ProcessKind; name: string }
   /** How long a worker may be silent, and how long its liveness key lasts. A gateway has 7 s more. */
   ttlMs: number
-  engines: () => EngineState[]
-  /** True while this gateway's event loop is late. */
-  isLate?: () => boolean
+  /** Returns the present heartbeat of this process; its id and its kind never change. */
+  heartbeat: () => Heartbeat
   bus: Redis
   subscriber: Redis
   queue: Redis | Cluster
@@ -148,25 +147,13 @@ export async function createPresence(options: {
   times?: Partial<PresenceTimes>
   log: Logger
 }): Promise<Presence> {
-  const {
-    self,
-    ttlMs,
-    engines,
-    isLate = () => false,
-    bus,
-    subscriber,
-    queue,
-    onHeartbeat,
-    onDeath,
-    onCutOff,
-    nowMs,
-    log,
-  } = options
+  const { ttlMs, heartbeat, bus, subscriber, queue, onHeartbeat, onDeath, onCutOff, nowMs, log } = options
   const {
     gatewayExtraMs = GATEWAY_EXTRA_MS,
     listenFirstMs = LISTEN_FIRST_MS,
     cutOffMs = CUT_OFF_MS,
   } = options.times ?? {}
+  const self = heartbeat()
   const beatMs = Math.min(BEAT_MS, ttlMs / 3)
   const stallMs = Math.min(OWN_STALL_MS, ttlMs / 3) + CHECK_MS
   const limits: JudgeLimits = {
@@ -178,8 +165,8 @@ export async function createPresence(options: {
     stallMs,
   }
   const otherKind = self.kind === 'gateway' ? 'worker' : 'gateway'
-  const theirBeats = heartbeatChannel(otherKind)
-  const ownBeats = heartbeatChannel(self.kind)
+  const theirBeats = BEATS[otherKind].channel()
+  const ownBeats = BEATS[self.kind].channel()
   const ownEcho = echoChannel(self.id)
   const startedMs = nowMs()
   const peers = new Map<string, Peer>()
@@ -194,10 +181,10 @@ export async function createPresence(options: {
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === ownEcho) return noteEcho()
     if (channel !== theirBeats && channel !== ownBeats) return
-    const heartbeat = readHeartbeat(text)
-    if (heartbeat === null || heartbeat.id === self.id) return
-    noteHeard(heartbeat)
-    onHeartbeat(heartbeat)
+    const heard = readSignal(BEATS[channel === ownBeats ? self.kind : otherKind].schema, text)
+    if (heard === null || heard.id === self.id) return
+    noteHeard(heard)
+    onHeartbeat(heard)
   })
   await subscriber.subscribe(theirBeats, ownEcho)
 
@@ -209,12 +196,12 @@ export async function createPresence(options: {
     judge()
   }
 
-  function noteHeard(heartbeat: Heartbeat) {
-    const { id, kind } = heartbeat
+  function noteHeard(heard: Heartbeat) {
+    const { id, kind } = heard
     deaths.revive(id)
     const peer = peers.get(id) ?? track(id, kind)
     peer.kind = kind
-    peer.heartbeat = heartbeat
+    peer.heartbeat = heard
     peer.seenMs = nowMs()
     peer.missingSinceMs = null
     peer.nextLookMs = 0
@@ -237,10 +224,7 @@ export async function createPresence(options: {
   }
 
   function sendHeartbeat() {
-    const heartbeat: Heartbeat = { ...self, late: isLate(), form: FORM, engines: engines() }
-    bus.publish(ownBeats, JSON.stringify(heartbeat)).catch((error: unknown) => {
-      log.warn({ err: error }, 'heartbeat not sent')
-    })
+    void publishSignal({ redis: bus, log }, BEATS[self.kind], heartbeat())
     sendEcho()
   }
 

@@ -2,32 +2,32 @@ import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
+import { CatalogState } from '#libs/contracts/model-state.ts'
+import { EndedRequest, OpenRequest, TenantNow } from '#libs/live-view/rows.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 import { observeChannel, reportsChannel } from './channels.ts'
-import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
+import { publishSignal, subscribeSignal, type BusServer, type Signal } from './scaling-signals.ts'
 
 /**
  * The reports of workers and gateways for operators. They contain nothing that heartbeats or the messages of
- * `scaling-signals.ts` contain. Each process sends a report every 15 s, and every 2 s while a console observes.
+ * `scaling-signals.ts` contain. Their rows of accounts and requests are rows of the live picture, with ages in place of
+ * times. Each process sends a report every 15 s, and every 2 s while a console observes.
  * Counters count since the start of the sender, so the next report makes up for a lost one. Readers ignore unknown
- * fields and skip reports with another `v`. A field that a report lacks counts as unknown, never as 0.
+ * fields.
  */
 
-const V = z.literal(1)
 const count = z.int().min(0)
 const ms = z.number().min(0)
 
 /** A console sends this message every 5 s while somebody watches. */
 const Observe = z.object({
-  v: V,
   /** How long reports are wanted every 2 s, counted from the arrival of this message. */
   forMs: z.number().min(0).max(60_000),
 })
 type Observe = z.infer<typeof Observe>
 
 const OfProcess = {
-  v: V,
   /** Boot id. */
   id: z.string(),
   /** The process's name for operators; not unique. */
@@ -45,19 +45,13 @@ const EngineReport = z.object({
   model: z.string(),
   /** `host:port`. */
   address: z.string(),
-  /** The engine's release and its servicer. This field and the next two are null until the engine has reported them. */
-  version: z.string().nullable(),
-  /** The context window in tokens. */
-  contextWindow: count.nullable(),
-  /** Requests that the engine has accepted and not begun. */
-  waiting: count.nullable(),
   /** Why the engine does not load; null without a problem. */
   problem: z.string().nullable(),
   /**
    * The parts of a conversation that the model's chat template cannot print. Null if the model has no template, or if
    * the model is not loaded yet.
    */
-  refuses: z.array(z.string()).nullable().default(null),
+  refuses: z.array(z.string()).nullable(),
 })
 export type EngineReport = z.infer<typeof EngineReport>
 
@@ -67,15 +61,12 @@ export type WorkerReport = z.infer<typeof WorkerReport>
 const ByCode = z.record(z.string(), count)
 
 const ModelReport = z.object({
-  /** `off`: disabled in the catalog. `fixed`: the catalog gives the model a fixed state (`fixedState`). */
-  catalog: z.enum(['on', 'off', 'fixed']),
-  /** Requests for a generation. This counter and the next six count since the start of the gateway. */
+  /** The state that the catalog gives the model; null if the model's state depends on its workers. */
+  catalog: CatalogState.nullable(),
+  /** Requests for a generation. This counter and the next four count since the start of the gateway. */
   asked: count,
   /** Requests that were not admitted, by their code in `API_ERRORS`. */
   refused: ByCode,
-  completed: count,
-  /** Generations whose callers left. */
-  cancelled: count,
   /** Generations that were admitted and ended with an error. */
   failed: ByCode,
   /**
@@ -89,43 +80,13 @@ const ModelReport = z.object({
 })
 export type ModelReport = z.infer<typeof ModelReport>
 
-const TenantReport = z.object({
-  accountId: z.string(),
-  model: z.string(),
-  waiting: count,
-  running: count,
+const TenantReport = TenantNow.omit({ id: true, refusedPerS: true }).extend({
   /** The requests that were refused since the start of the gateway. */
   refused: count,
 })
-export type TenantReport = z.infer<typeof TenantReport>
-
-const OpenReport = z.object({
-  id: z.string(),
-  accountId: z.string(),
-  model: z.string(),
-  stage: z.enum(['admitting', 'waiting', 'running']),
-  ageMs: ms,
-  /** Tokens received from the worker so far. */
-  tokens: count,
-})
+const OpenReport = OpenRequest.omit({ startedAt: true }).extend({ ageMs: ms })
 export type OpenReport = z.infer<typeof OpenReport>
-
-const EndedReport = z.object({
-  id: z.string(),
-  accountId: z.string(),
-  model: z.string(),
-  kind: z.enum(['failed', 'slow', 'sample']),
-  outcome: z.enum(['completed', 'cancelled', 'failed']),
-  code: z.string().nullable(),
-  /** How many requests this sample stands for. */
-  weight: z.number().min(1),
-  endedAgoMs: ms,
-  totalMs: ms,
-  waitedMs: ms.nullable(),
-  firstTokenMs: ms.nullable(),
-  promptTokens: count.nullable(),
-  completionTokens: count.nullable(),
-})
+const EndedReport = EndedRequest.omit({ endedAt: true }).extend({ endedAgoMs: ms })
 export type EndedReport = z.infer<typeof EndedReport>
 
 const GatewayReport = z.object({
@@ -151,7 +112,6 @@ export const REPORTS: Signal<Report> = { channel: reportsChannel, schema: Report
 /** Returns the fields by which every report describes its process. */
 export function describeProcess(process_: { id: string; name: string }) {
   return {
-    v: 1 as const,
     ...process_,
     host: hostname(),
     pid: process.pid,
@@ -162,7 +122,7 @@ export function describeProcess(process_: { id: string; name: string }) {
 
 /** Asks every process, on behalf of a console, to report every 2 s from now on, for `forMs`. */
 export async function publishObserve(options: { redis: Redis; log: Logger }, forMs: number): Promise<void> {
-  await publishSignal(options, OBSERVE, { v: 1, forMs })
+  await publishSignal(options, OBSERVE, { forMs })
 }
 
 export type Reporter = {
@@ -178,7 +138,7 @@ const WATCHED_MS = 2_000
  * has begun to observe.
  */
 export async function startReporter(deps: {
-  servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]
+  servers: readonly BusServer[]
   build: (state: { watched: boolean; begins: boolean }) => Report
   nowMs: () => number
   log: Logger

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ModelState, WorkerPhase } from '#libs/contracts/model-state.ts'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
@@ -17,18 +18,10 @@ export type Quantiles = z.infer<typeof Quantiles>
 /** Refused requests per second, by the code of `API_ERRORS`; a code without refusals is absent. */
 const ByCode = z.record(z.string(), z.number())
 
-/**
- * `ok`: workers keep up. `short`: more slots are needed. `warming`: no worker is ready, one is starting. `unserved`: no
- * worker is ready, and none is starting. `switched-off`: the catalog has disabled the model. `fixed`: the catalog gives
- * the model a fixed state (`fixedState`), in which its requests are always refused.
- */
-export const ModelNowState = z.enum(['ok', 'short', 'warming', 'unserved', 'switched-off', 'fixed'])
-export type ModelNowState = z.infer<typeof ModelNowState>
-
 export const ModelNow = z.object({
   /** The model's public id. */
   id: z.string(),
-  state: ModelNowState,
+  state: ModelState,
   /** Null while the queue Redis does not answer. */
   waiting: unknownAsNull,
   oldestWaitMs: unknownAsNull,
@@ -71,10 +64,10 @@ export const ModelLine = ModelNow.pick({
 export type ModelLine = z.infer<typeof ModelLine>
 
 /**
- * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are the phases of
- * `Capacity`.
+ * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are the
+ * phases of `WorkerPhase`.
  */
-export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
+export const EngineNowState = z.enum([...WorkerPhase.options, 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>
 
 /** One engine. A worker with several engines has several rows. */
@@ -102,17 +95,14 @@ export const WorkerNow = z.object({
   seenMs: count,
   node: z.string().nullable(),
   pool: z.string().nullable(),
-  /**
-   * This field and all following fields come from the worker's reports. They are null for a worker that sends none,
-   * such as a worker of an older release.
-   */
-  host: z.string().nullable(),
-  version: z.string().nullable(),
-  /** Requests that the engine has accepted and not begun. */
+  /** Requests that the engine has accepted and not begun. This field and the next two are null until it is connected. */
   engineWaiting: unknownAsNull,
   engineVersion: z.string().nullable(),
-  address: z.string().nullable(),
   contextWindow: unknownAsNull,
+  /** This field and all following fields come from the worker's reports. They are null until its first report. */
+  host: z.string().nullable(),
+  version: z.string().nullable(),
+  address: z.string().nullable(),
   pendingSettlements: unknownAsNull,
   /** Why the model does not load. */
   problem: z.string().nullable(),
@@ -194,19 +184,15 @@ export const EndedRequest = z.object({
 export type EndedRequest = z.infer<typeof EndedRequest>
 
 /** The cluster's sums over all models. */
-export const ClusterNow = z.object({
-  askedPerS: count,
-  waiting: unknownAsNull,
-  running: count,
-  slots: count,
-  workers: z.object({ ready: count, all: count }),
+export const ClusterNow = ModelNow.omit({
+  id: true,
+  state: true,
+  oldestWaitMs: true,
+  meanGenerationMs: true,
+  expectedWaitMs: true,
+  shortSlots: true,
+}).extend({
   gateways: count,
-  tokensPerS: z.object({ prompt: count, cached: count, completion: count }),
-  queueMs: Quantiles,
-  firstTokenMs: Quantiles,
-  refusedPerS: ByCode,
-  endsPerS: count,
-  failedPerS: count,
   /**
    * The number of generations that failed through a fault of this service, divided by the number of all generations
    * that ended, both within the last 60 s; null if no generation ended.

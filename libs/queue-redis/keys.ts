@@ -11,8 +11,8 @@ import { currentCell } from '#libs/config/cell.ts'
 
 /**
  * The number of this release's form, which is the format of its records, queued jobs, frames and heartbeats. The prefix
- * of keys and channels contains the number, and heartbeats carry it, so that releases of different forms run side by
- * side without seeing each other.
+ * of keys and channels contains the number, so that releases of different forms run side by side without seeing each
+ * other.
  */
 export const FORM = 2
 

@@ -140,17 +140,17 @@ function toBusSamples(process: BusProcess): readonly RuleSample[] {
           'echo:*',
           'observe',
         ),
-        publishes('gateway:*', 'counts:*', 'heartbeats:workers', 'echo:*', 'capacity', 'reports'),
+        publishes('gateway:*', 'counts:*', 'heartbeats:workers', 'echo:*', 'reports'),
       ]
     case 'scaler':
       return [
-        ...subscribes('demand', 'capacity', 'scaler:*'),
+        ...subscribes('demand', 'heartbeats:workers', 'scaler:*'),
         publishes('model-states', 'scaler:*', 'scaler-orders:*'),
       ]
     case 'console':
-      return [...subscribes('reports', 'capacity', 'demand', 'model-states'), publishes('observe')]
+      return [...subscribes('reports', 'heartbeats:workers', 'demand', 'model-states'), publishes('observe')]
     case 'ctl':
-      return [...subscribes('heartbeats:workers', 'capacity'), publishes('operator-orders:*')]
+      return [...subscribes('heartbeats:workers'), publishes('operator-orders:*')]
   }
 }
 

@@ -152,7 +152,7 @@ describe('the live views', () => {
     const reader = await open('model:demo-chat')
     await expect
       .poll(() => reader.view(), WAIT)
-      .toMatchObject({ model: { state: 'ok', running: 0, waiting: 0 } })
+      .toMatchObject({ model: { state: 'serving', running: 0, waiting: 0 } })
     const chat = await startChat(account.apiKey)
     const claimedMs = performance.now()
     await expect.poll(() => reader.view(), WAIT).toMatchObject({ model: { running: 1 } })

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { toReportedEngines, WORKER_BEATS, type ReportedEngine } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, sendUncordon, type Lease } from '#libs/event-bus/worker-control.ts'
 import { scalerKeys } from '#libs/queue-redis/keys.ts'
 import { chatOk } from '../support/chat.ts'
@@ -25,8 +26,8 @@ let own: OwnWorkers
 let account: TestAccount
 let bus: Redis
 let subscriber: Redis
-/** The last report of each worker, and the number of its reports. */
-const reports = new Map<string, { capacity: Capacity; count: number }>()
+/** The last state of each worker's engine, and the number of its heartbeats. */
+const reports = new Map<string, { engine: ReportedEngine; count: number }>()
 
 beforeAll(async () => {
   cluster = await sharedCluster()
@@ -34,9 +35,10 @@ beforeAll(async () => {
   account = await cluster.createAccount('100')
   bus = new Redis(cluster.redisUrl)
   subscriber = new Redis(cluster.redisUrl)
-  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, CAPACITY, (capacity) => {
-    if (capacity.model !== model) return
-    reports.set(capacity.id, { capacity, count: (reports.get(capacity.id)?.count ?? 0) + 1 })
+  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, WORKER_BEATS, (worker) => {
+    const engine = toReportedEngines(worker).find((each) => each.model === model)
+    if (engine === undefined) return
+    reports.set(worker.id, { engine, count: (reports.get(worker.id)?.count ?? 0) + 1 })
   })
   await until(async () => reports.size === 2)
 })
@@ -55,18 +57,18 @@ afterAll(async () => {
   await own.stop()
 })
 
-function capacityOf(id: string): Capacity {
+function engineOf(id: string): ReportedEngine {
   const report = reports.get(id)
   if (report === undefined) throw new Error(`worker ${id} reported nothing`)
-  return report.capacity
+  return report.engine
 }
 
-/** Resolves with the capacity in a report that the worker sends after this call. */
-async function nextCapacity(id: string): Promise<Capacity> {
+/** Resolves with the state in a heartbeat that the worker sends after this call. */
+async function nextState(id: string): Promise<ReportedEngine> {
   const count = reports.get(id)?.count ?? 0
-  // The next report may have been sent before this call, so two reports are awaited.
+  // The next heartbeat may have been sent before this call, so two are awaited.
   await until(async () => (reports.get(id)?.count ?? 0) >= count + 2)
-  return capacityOf(id)
+  return engineOf(id)
 }
 
 const call = () => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model })
@@ -75,10 +77,10 @@ const chats = async (count: number) =>
 
 /** Sends chats until this worker has run one. */
 async function untilItServes(id: string): Promise<void> {
-  const { ended } = capacityOf(id)
+  const { ended } = engineOf(id)
   await until(async () => {
     await chats(8)
-    return (await nextCapacity(id)).ended > ended
+    return (await nextState(id)).ended > ended
   })
 }
 
@@ -87,8 +89,8 @@ async function startOn(): Promise<{ id: string; answer: ReturnType<typeof chatOk
   const { answer, firstText } = startChatOk({ ...call(), content: LONG })
   // Before its first text a stream may move to another worker, because its hold was too small.
   await firstText
-  const capacities = await Promise.all([...reports.keys()].map(nextCapacity))
-  const busy = capacities.find(({ running }) => running > 0)
+  const states = await Promise.all([...reports.keys()].map(nextState))
+  const busy = states.find(({ running }) => running > 0)
   if (busy === undefined) throw new Error('no worker runs the stream')
   return { id: busy.id, answer }
 }
@@ -101,27 +103,27 @@ async function appOf(id: string): Promise<RunningApp> {
 test('a cordoned worker takes nothing more, runs what it has to its end, and stays ready for probes', async () => {
   const { id, answer } = await startOn()
   expect(await sendCordon(bus, id, { term: 1, forMs: 120_000, lease: await lead(1) })).toBe(true)
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 1 })
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 1 })
   expect((await answer).finishReason).toBe('stop')
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', running: 0 })
-  const { ended } = capacityOf(id)
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'cordoned', running: 0 })
+  const { ended } = engineOf(id)
   await chats(8)
-  expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned', running: 0, ended })
+  expect(await nextState(id)).toMatchObject({ phase: 'cordoned', running: 0, ended })
   expect((await fetch(`${(await appOf(id)).opsUrl}/readyz`)).status).toBe(200)
 
   // This uncordon is from a scaler that has lost its lead.
   await sendUncordon(bus, id, { term: 0, lease: { scaler: SCALER, holder: '0 secret' } })
-  expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned' })
+  expect(await nextState(id)).toMatchObject({ phase: 'cordoned' })
   await sendUncordon(bus, id, { term: 1, lease: await lead(1) })
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
   await untilItServes(id)
 })
 
 test('a cordon that is not renewed ends by itself', async () => {
   const [id = ''] = reports.keys()
   await sendCordon(bus, id, { term: 2, forMs: 2_000, lease: await lead(2) })
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 2 })
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 2 })
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
   await untilItServes(id)
 })
 
@@ -132,13 +134,12 @@ test('a second SIGTERM during a drain keeps the stream', async () => {
   for (const other of reports.keys()) {
     if (other === id) continue
     await sendCordon(bus, other, { term: null, forMs: null })
-    await expect.poll(() => capacityOf(other), WAIT).toMatchObject({ phase: 'cordoned' })
+    await expect.poll(() => engineOf(other), WAIT).toMatchObject({ phase: 'cordoned' })
   }
-  // When this report arrives, the worker has received the earlier heartbeat.
-  await nextCapacity(id)
+  await nextState(id)
   const app = await appOf(id)
   app.signal('SIGTERM')
-  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'draining', running: 1 })
+  await expect.poll(() => engineOf(id), WAIT).toMatchObject({ phase: 'draining', running: 1 })
   app.signal('SIGTERM')
   expect(await answer).toMatchObject({ text: undisturbed, finishReason: 'stop' })
   expect(await app.exited).toBe('exit code 0')

@@ -72,7 +72,11 @@ async function whileColdStarts(runExample: () => Promise<string>): Promise<strin
     const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi', model }
     await expect.poll(async () => (await chat(call)).status, { interval: 50 }).toBe(429)
     const printed = runExample()
-    await expect.poll(() => scaler.demands.some(({ models }) => models[model]?.awaited === 1)).toBe(true)
+    const awaited = () => {
+      const { unserved = 0, refused = 0 } = scaler.demands.at(-1)?.models[model] ?? {}
+      return unserved - refused
+    }
+    await expect.poll(awaited).toBe(1)
     const workers = await startOwnWorkers(cluster, [[{ model, files: 'demo', stepMs: 1 }]])
     try {
       return await printed

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { CAPACITY, publishSignal, type WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import type { WorkerPhase } from '#libs/contracts/model-state.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
+import { toBeat } from '../support/heartbeats.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
 /**
@@ -56,8 +59,8 @@ const log = pino({ level: 'silent' })
 const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-key'] ?? ''
 
 /**
- * Starts workers in this process, with the real Redis. They do only the work that scaling can see: they report their
- * capacity each second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is
+ * Starts workers in this process, with the real Redis. They do only the work that scaling can see: they send
+ * heartbeats, obey cordons, and pull generations when they have free slots. A worker loads after its pod is
  * ready, and drains once the pod is deleted.
  */
 export async function startFakeWorkers(options: {
@@ -138,26 +141,24 @@ export async function startFakeWorkers(options: {
     const { metadata, spec } = worker.pod
     worker.reportedAtMs = nowMs()
     worker.reported = worker.ends.length
-    void publishSignal({ redis: bus, log }, CAPACITY, {
-      id: worker.id,
+    const { id, model, ends, ended, cordon } = worker
+    const pod = {
       name: metadata.name,
       podUid: metadata.uid,
       node: spec.nodeName ?? null,
       pool: poolOf(worker.pod),
-      model: worker.model,
+    }
+    const meanGenerationMs = ended === 0 ? null : generationMs
+    const engine = {
+      model,
       phase: phaseOf(worker),
       slots: SLOTS,
-      running: worker.ends.length,
-      meanGenerationMs: worker.ended === 0 ? null : generationMs,
-      ended: worker.ended,
-      promptTokens: 0,
-      cachedTokens: 0,
-      outputTokens: 0,
-      kvUsed: null,
-      kvCapacity: null,
-      loadingMs: worker.phase === 'loading' ? 0 : null,
-      cordonTerm: worker.cordon?.term ?? null,
-    })
+      running: ends.length,
+      meanGenerationMs,
+      ended,
+    }
+    const beat = toBeat({ id, ...pod, cordonTerm: cordon?.term ?? null }, engine)
+    void publishSignal({ redis: bus, log }, WORKER_BEATS, beat)
   }
 
   const ofModel = (model: string) => [...workers.values()].filter((worker) => worker.model === model)

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { CAPACITY, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
 import { poolOf, type WatchedPod } from './watch-cluster.ts'
 
@@ -50,9 +51,13 @@ export async function startPodWorkers(options: {
   let started = 0
   const nowMs = () => performance.now()
 
-  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, CAPACITY, ({ podUid, running }) => {
-    if (podUid !== null) reports.set(podUid, { running, atMs: nowMs() })
-  })
+  await subscribeSignal(
+    { subscriber, log: pino({ level: 'silent' }) },
+    WORKER_BEATS,
+    ({ podUid, engines }) => {
+      if (podUid !== null) reports.set(podUid, { running: engines[0]?.running ?? 0, atMs: nowMs() })
+    },
+  )
 
   async function startWorker(pod: WatchedPod, engine: string): Promise<RunningApp> {
     const { metadata, spec } = pod

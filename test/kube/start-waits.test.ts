@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CAPACITY, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
@@ -43,8 +44,8 @@ beforeAll(async () => {
   subscriber = new Redis(redisUrl)
   await subscribeSignal(
     { subscriber, log: pino({ level: 'silent' }) },
-    CAPACITY,
-    ({ phase }) => void (phase === 'ready' && (readyAtMs ??= performance.now())),
+    WORKER_BEATS,
+    ({ engines }) => void (engines[0]?.phase === 'ready' && (readyAtMs ??= performance.now())),
   )
   workers = await startPodWorkers({
     redisUrl,

@@ -5,7 +5,7 @@ import {
   publishSignal,
   subscribeSignal,
   type Demand,
-  type ModelState,
+  type ModelScale,
 } from '#libs/event-bus/scaling-signals.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 
@@ -13,9 +13,9 @@ export type ScalerSignals = {
   /** All demands received so far, the oldest first. */
   demands: Demand[]
   /** Publishes one message about one model. Fields that are not given have the values of a model that is warming. */
-  publishState(model: string, fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
+  publishState(model: string, fields?: Partial<Omit<ModelScale, 'model'>>): Promise<void>
   /** As `publishState`, with the same fields for several models. */
-  publishStates(models: readonly string[], fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
+  publishStates(models: readonly string[], fields?: Partial<Omit<ModelScale, 'model'>>): Promise<void>
   stop(): void
 }
 
@@ -29,7 +29,7 @@ export async function connectScaler(url: string): Promise<ScalerSignals> {
   await subscribeSignal({ subscriber, log }, DEMAND, (demand) => demands.push(demand))
   async function publishStates(
     models: readonly string[],
-    fields: Partial<Omit<ModelState, 'model'>> = {},
+    fields: Partial<Omit<ModelScale, 'model'>> = {},
   ): Promise<void> {
     const state = { state: 'warming', ready: 0, target: 1, etaMs: 20_000, ...fields } as const
     const message = { term: 1, models: models.map((model) => ({ model, ...state })) }

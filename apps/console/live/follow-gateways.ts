@@ -8,15 +8,15 @@ import { createRate, growth, type Rate } from './rates.ts'
 /** The fields of a gateway's demand that are shown. */
 export type GatewayLoad = Pick<Demand, 'id' | 'openStreams' | 'loopDelayMs'>
 
-/** The state of a model in the catalog, as gateways report it; null until a gateway has reported it. */
-export type CatalogState = ModelReport['catalog'] | null
-
 export type FollowGateways = {
   receive(load: GatewayLoad): void
   receiveReport(report: GatewayReport): void
   /** The gateways whose last message is at most `silentMs` old. */
   gateways(silentMs: number): readonly { id: string; load: GatewayLoad | null }[]
-  models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
+  models(): ReadonlyMap<
+    string,
+    { readonly catalog: ModelReport['catalog']; readonly oldestWaitMs: number | null }
+  >
   tenants(windowMs: number): readonly TenantNow[]
   /** Open requests, the oldest first. */
   open(model: string | null): readonly OpenRequest[]
@@ -124,7 +124,7 @@ export function createFollowGateways(deps: {
       )
     },
     models() {
-      const models = new Map<string, { catalog: CatalogState; oldestWaitMs: number | null }>()
+      const models = new Map<string, { catalog: ModelReport['catalog']; oldestWaitMs: number | null }>()
       for (const { report, reportedMs } of gateways.values()) {
         for (const [id, { catalog, oldestWaitMs }] of Object.entries(report?.models ?? {})) {
           const agedMs = oldestWaitMs === null ? null : oldestWaitMs + nowMs() - reportedMs

@@ -1,7 +1,7 @@
 import type { TimeBuckets } from '#libs/event-bus/time-buckets.ts'
 import { createRate, createRecentTimes, type Rate, type RecentTimes } from './rates.ts'
 
-const RATES = ['asked', 'ended', 'settled', 'failed', 'refused', 'prompt', 'cached', 'completion'] as const
+const RATES = ['asked', 'settled', 'failed', 'prompt', 'cached', 'completion'] as const
 type RateName = (typeof RATES)[number]
 
 /** The counters of one model, or of the cluster, summed over all processes. */
@@ -33,7 +33,6 @@ export function createModelLoad(nowMs: () => number, whole: ModelLoad | null): M
       const rate = refusals.get(code) ?? createRate(nowMs)
       refusals.set(code, rate)
       rate.add(amount)
-      rates.get('refused')?.add(amount)
       whole?.refuse(code, amount)
     },
     addTimes(name, counts) {

@@ -1,20 +1,17 @@
-import type { Redis } from 'ioredis'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
 import { publishObserve, REPORTS } from '#libs/event-bus/reports.ts'
 import {
-  CAPACITY,
   DEMAND,
   Demand,
   MODEL_STATES,
   subscribeSignal,
+  type BusServer,
   type Signal,
 } from '#libs/event-bus/scaling-signals.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayLoad } from './follow-gateways.ts'
 import { gatherReads } from './gather-reads.ts'
 import type { Picture } from './picture.ts'
-
-/** The connections to one server of the bus. */
-export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 export type BusObserver = {
   /** Sets whether anybody watches. */
@@ -44,7 +41,7 @@ const GATEWAY_LOAD: Signal<GatewayLoad> = {
   schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
 }
 
-const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }) => channel())
+const toSignalChannels = () => [WORKER_BEATS, DEMAND, MODEL_STATES].map(({ channel }) => channel())
 
 /**
  * Subscribes to the reports of all processes. Their load signals, hundreds a second, are received all the time while
@@ -52,10 +49,7 @@ const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }
  */
 export async function observeBus(deps: {
   servers: readonly BusServer[]
-  picture: Pick<
-    Picture,
-    'receiveCapacity' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'
-  >
+  picture: Pick<Picture, 'receiveWorker' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'>
   log: Logger
 }): Promise<BusObserver> {
   const { servers, picture, log } = deps
@@ -66,7 +60,7 @@ export async function observeBus(deps: {
   await Promise.all(
     servers.map(async ({ subscriber }) => {
       await subscribeSignal({ subscriber, log }, REPORTS, picture.receiveReport)
-      await subscribeSignal({ subscriber, log }, CAPACITY, picture.receiveCapacity)
+      await subscribeSignal({ subscriber, log }, WORKER_BEATS, picture.receiveWorker)
       await subscribeSignal({ subscriber, log }, GATEWAY_LOAD, picture.receiveDemand)
       await subscribeSignal({ subscriber, log }, MODEL_STATES, picture.receiveStates)
     }),

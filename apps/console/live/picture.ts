@@ -1,6 +1,13 @@
 import type { Report } from '#libs/event-bus/reports.ts'
-import type { Capacity, ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
-import type { ClusterNow, ModelNow, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
+import type { WorkerHeartbeat } from '#libs/event-bus/heartbeat.ts'
+import type { ModelScale, ModelStates } from '#libs/event-bus/scaling-signals.ts'
+import {
+  ModelLine,
+  type ClusterNow,
+  type ModelNow,
+  type ProcessNow,
+  type WorkerNow,
+} from '#libs/live-view/rows.ts'
 import type { ModelView, NowView, RequestsView, WorkersView } from '#libs/live-view/views.ts'
 import { createFollowGateways, type GatewayLoad } from './follow-gateways.ts'
 import { createFollowProcesses } from './follow-processes.ts'
@@ -11,13 +18,13 @@ import { createProblems } from './problems.ts'
 import { growth } from './rates.ts'
 import { toSteadyModel, toSteadyWorker } from './steady.ts'
 import { toClusterNow } from './to-cluster-now.ts'
-import { toModelLine, toModelNow } from './to-model-now.ts'
+import { toModelNow } from './to-model-now.ts'
 
 /** The numbers of one model in the queue Redis. `settled` counts all entries ever added to its settlement stream. */
 export type QueueFacts = { readonly waiting: number; readonly settled: number }
 
 export type Picture = {
-  receiveCapacity(capacity: Capacity): void
+  receiveWorker(heartbeat: WorkerHeartbeat): void
   receiveDemand(load: GatewayLoad): void
   receiveStates(states: ModelStates): void
   receiveReport(report: Report): void
@@ -78,7 +85,7 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
   const spare = createModelLoad(nowMs, null)
   const histories = createHistories()
   const problems = createProblems(unixMs)
-  let states: { atMs: number; byModel: ReadonlyMap<string, ModelState> } = {
+  let states: { atMs: number; byModel: ReadonlyMap<string, ModelScale> } = {
     atMs: -Infinity,
     byModel: new Map(),
   }
@@ -162,9 +169,9 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
   compute()
 
   return {
-    receiveCapacity(capacity) {
+    receiveWorker(heartbeat) {
       busHeardMs = nowMs()
-      followWorkers.receive(capacity)
+      followWorkers.receive(heartbeat)
     },
     receiveDemand(load) {
       busHeardMs = nowMs()
@@ -210,7 +217,12 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
       for (const row of models) write(known.get(row.id)?.histories, toValues(row))
     },
     rows: () => models,
-    now: () => ({ sources: sources(), cluster, problems: found, models: models.map(toModelLine) }),
+    now: () => ({
+      sources: sources(),
+      cluster,
+      problems: found,
+      models: models.map((row) => ModelLine.parse(row)),
+    }),
     nowHistories: () => ({
       histories: histories.short(),
       sparklines: Object.fromEntries(

@@ -1,3 +1,4 @@
+import type { ModelState } from '#libs/contracts/model-state.ts'
 import type { ClusterNow, ModelNow, Problem, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
 
 /** The input of the rules. */
@@ -25,6 +26,8 @@ export type Problems = {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const NOWHERE = { model: null, worker: null } as const
+/** The states in which requests fail for want of a worker. */
+const UNSERVED: ReadonlySet<ModelState> = new Set(['unserved', 'stopped', 'starved', 'off'])
 /** The most rows of one kind; more would hide the other kinds. */
 const MOST_OF_A_NAME = 20
 
@@ -95,7 +98,7 @@ function redisProblems({ sources, cluster }: Facts): Found[] {
 function modelProblem(model: ModelNow): Found[] {
   const { id, waiting, askedPerS, expectedWaitMs, shortSlots, oldestWaitMs } = model
   const about = { model: id, worker: null, severity: 'page' } as const
-  if (model.state === 'unserved' && (askedPerS > 0 || (waiting ?? 0) > 0)) {
+  if (UNSERVED.has(model.state) && (askedPerS > 0 || (waiting ?? 0) > 0)) {
     const text = `No worker serves ${id}: ${waiting ?? '?'} wait, ${askedPerS} are asked a second`
     return [
       { ...about, name: 'ModelUnserved', text, runbook: `${RUNBOOKS}model-starved.md`, forMs: 5 * SECOND },

@@ -1,4 +1,4 @@
-import { Cluster, type Redis } from 'ioredis'
+import { Cluster } from 'ioredis'
 import { settlementStreamKey, waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
@@ -16,44 +16,27 @@ export type QueueReader = {
   commands(): number
 }
 
-/** Reads the queues of models with two commands for each model, in one pipeline if the Redis is not a Cluster. */
+/**
+ * Reads the queues of models with two commands for each model. A pipeline, which a Cluster cannot use across its nodes,
+ * would save about 1 ms of CPU time for 400 models.
+ */
 export function createQueueReader(deps: { redis: RedisClient; log: Logger }): QueueReader {
   const { redis, log } = deps
   let commands = 0
 
-  async function readModel(on: Pick<Redis, 'zcard' | 'xinfo'>, model: string): Promise<QueueFacts> {
+  async function readModel(model: string): Promise<[string, QueueFacts]> {
     commands += 2
     const [waiting, settled] = await Promise.all([
-      on.zcard(waitingExpiryKey(model)),
-      on.xinfo('STREAM', settlementStreamKey(model)).then(toEntriesAdded, orNoStream),
+      redis.zcard(waitingExpiryKey(model)),
+      redis.xinfo('STREAM', settlementStreamKey(model)).then(toEntriesAdded, orNoStream),
     ])
-    return { waiting, settled }
-  }
-
-  async function readPipelined(server: Redis, models: readonly string[]): Promise<QueueFacts[]> {
-    commands += models.length * 2
-    const pipeline = server.pipeline()
-    for (const model of models) {
-      pipeline.zcard(waitingExpiryKey(model))
-      pipeline.xinfo('STREAM', settlementStreamKey(model))
-    }
-    const answers = (await pipeline.exec()) ?? []
-    return models.map((_model, index) => {
-      const [[zcardError, waiting] = NO_ANSWER, [xinfoError, info] = NO_ANSWER] = answers.slice(index * 2)
-      if (zcardError !== null) throw zcardError
-      const settled = xinfoError === null ? toEntriesAdded(info) : orNoStream(xinfoError)
-      return { waiting: Number(waiting), settled }
-    })
+    return [model, { waiting, settled }]
   }
 
   return {
     async read(models) {
       try {
-        const facts =
-          redis instanceof Cluster
-            ? await Promise.all(models.map(async (model) => await readModel(redis, model)))
-            : await readPipelined(redis, models)
-        return new Map(models.flatMap((model, index) => toEntry(model, facts[index])))
+        return new Map(await Promise.all(models.map(readModel)))
       } catch (error) {
         log.debug({ err: error }, 'the queues were not read')
         return null
@@ -73,12 +56,6 @@ export function createQueueReader(deps: { redis: RedisClient; log: Logger }): Qu
     },
     commands: () => commands,
   }
-}
-
-const NO_ANSWER: [Error | null, unknown] = [new Error('no answer'), null]
-
-function toEntry(model: string, facts: QueueFacts | undefined): [string, QueueFacts][] {
-  return facts === undefined ? [] : [[model, facts]]
 }
 
 /** Returns `entries-added`. XINFO STREAM answers with a list of names, each followed by its value. */

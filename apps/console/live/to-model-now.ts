@@ -1,7 +1,7 @@
-import { expectedWaitMs, shortOfSlots } from '#libs/demand/demand.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
-import type { ModelLine, ModelNow, ModelNowState, WorkerNow } from '#libs/live-view/rows.ts'
-import type { CatalogState } from './follow-gateways.ts'
+import type { CatalogState, ModelState } from '#libs/contracts/model-state.ts'
+import { expectedWaitMs, shortOfSlots, toDrain } from '#libs/demand/demand.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelLoad } from './model-load.ts'
 import { round } from './ring.ts'
 
@@ -13,9 +13,10 @@ export type ModelFacts = {
   /** The number of waiting requests; null while the queue Redis does not answer. */
   readonly waiting: number | null
   readonly oldestWaitMs: number | null
-  readonly catalog: CatalogState
-  /** The state that a scaler has sent; null without a scaler. */
-  readonly scaler: ModelState | null
+  /** The state that gateways report from the catalog; null if there is none. */
+  readonly catalog: CatalogState | null
+  /** The last report of a scaler; null without a scaler. */
+  readonly scaler: ModelScale | null
 }
 
 /** Builds the row of one model. Pure. Rates are means over `windowMs`. */
@@ -28,7 +29,7 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
   const endsPerS = load.perS('settled', windowMs)
   const slotLoad = { waiting: waiting ?? 0, running, slots, askedPerS, endsPerS, meanMs }
   const shortSlots = waiting === null ? 0 : shortOfSlots(slotLoad)
-  const waitMs = waiting === null ? null : expectedWaitMs(slotLoad)
+  const waitMs = waiting === null ? null : expectedWaitMs(waiting, toDrain(slotLoad))
   return {
     id,
     state: toState(facts, { ready: ready.length, shortSlots }),
@@ -56,33 +57,15 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
   }
 }
 
-/** Returns the fields of a row that the list of all models shows. */
-export function toModelLine(row: ModelNow): ModelLine {
-  const { id, state, waiting, running, slots, askedPerS, expectedWaitMs, shortSlots, refusedPerS } = row
-  return {
-    id,
-    state,
-    waiting,
-    running,
-    slots,
-    askedPerS,
-    expectedWaitMs,
-    shortSlots,
-    refusedPerS,
-    tokensPerS: { completion: row.tokensPerS.completion },
-    firstTokenMs: { p95: row.firstTokenMs.p95 },
-  }
-}
-
 function toState(
   { catalog, scaler, engines }: ModelFacts,
   { ready, shortSlots }: { ready: number; shortSlots: number },
-): ModelNowState {
-  if (catalog === 'off') return 'switched-off'
-  if (catalog === 'fixed') return 'fixed'
-  if (ready > 0) return shortSlots > 0 ? 'short' : 'ok'
-  const isStarting = scaler?.state === 'warming' || engines.some(({ state }) => state === 'loading')
-  return isStarting ? 'warming' : 'unserved'
+): ModelState {
+  if (catalog !== null) return catalog
+  if (ready > 0) return shortSlots > 0 ? 'short' : 'serving'
+  if (engines.some(({ state }) => state === 'loading')) return 'warming'
+  // A scaler may have heard a worker that this console has not heard yet.
+  return scaler === null || scaler.state === 'serving' ? 'unserved' : scaler.state
 }
 
 const sum = (rows: readonly WorkerNow[], field: 'slots' | 'running') =>

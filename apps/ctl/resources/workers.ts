@@ -1,20 +1,18 @@
 import { z } from 'zod'
+import { toReportedEngines, type ReportedEngine, type WorkerHeartbeat } from '#libs/event-bus/heartbeat.ts'
 import type { Bus } from '../bus.ts'
 import { defineCommand, type Context, type Outcome } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { argument } from '../fields.ts'
-import type { ListedEngine, ListedWorker } from '../list-workers.ts'
 import { formatFields, formatTable, type Column } from '../table.ts'
 
-type Row = Omit<ListedWorker, 'engines'> & ListedEngine
-
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<ReportedEngine>[] = [
   { title: 'name', cell: ({ name }) => name },
   { title: 'id', cell: ({ id }) => id },
   { title: 'model', cell: ({ model }) => model },
   { title: 'pool', cell: ({ pool }) => pool },
   { title: 'node', cell: ({ node }) => node },
-  { title: 'engine', cell: ({ engine }) => engine },
+  { title: 'engine', cell: ({ version }) => version },
   { title: 'phase', cell: toPhaseText },
   { title: 'running', cell: ({ running }) => running, align: 'right' },
   { title: 'slots', cell: ({ slots }) => slots, align: 'right' },
@@ -27,10 +25,7 @@ const list = defineCommand({
   examples: ['workers list'],
   async run(_given, { bus }) {
     const workers = await bus.listWorkers()
-    const rows = workers.flatMap(({ engines, ...worker }) =>
-      engines.map((engine) => ({ ...worker, ...engine })),
-    )
-    return { answer: { data: workers }, text: formatTable(COLUMNS, rows) }
+    return { answer: { data: workers }, text: formatTable(COLUMNS, workers.flatMap(toReportedEngines)) }
   },
 })
 
@@ -69,29 +64,27 @@ async function change(
   bus: Context['bus'],
   what: keyof Pick<Bus, 'cordon' | 'uncordon' | 'drain'>,
 ): Promise<Outcome> {
-  const worker = chooseWorker(await bus.listWorkers(), wanted)
-  const { id, name } = worker
-  const engines = await bus[what](worker)
-  if (engines === null) {
+  const { id, name } = chooseWorker(await bus.listWorkers(), wanted)
+  const worker = await bus[what](id)
+  if (worker === null) {
     throw new CommandError('unreachable', `${name} (${id}) did not follow the ${what}: see workers list.`)
   }
   return {
-    answer: { id, name, engines },
+    answer: worker,
     text: formatFields([
       ['name', name],
       ['id', id],
-      ...engines.map((engine) => [engine.model, toPhaseText(engine)] as const),
+      ...toReportedEngines(worker).map((engine) => [engine.model, toPhaseText(engine)] as const),
     ]),
   }
 }
 
-function toPhaseText({ phase, ready, cordonTerm }: ListedEngine): string {
-  if (phase === null) return ready ? 'ready' : 'not ready'
+function toPhaseText({ phase, cordonTerm }: ReportedEngine): string {
   return phase === 'cordoned' && cordonTerm !== null ? 'cordoned by a scaler' : phase
 }
 
 /** Throws a CommandError unless exactly one worker has this name or id. */
-export function chooseWorker<Worker extends Pick<ListedWorker, 'id' | 'name'>>(
+export function chooseWorker<Worker extends Pick<WorkerHeartbeat, 'id' | 'name'>>(
   workers: readonly Worker[],
   wanted: string,
 ): Worker {

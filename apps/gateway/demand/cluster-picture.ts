@@ -1,4 +1,23 @@
-import { BEAT_MS, type EngineState, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
+import { BEAT_MS, type EngineState } from '#libs/event-bus/heartbeat.ts'
+
+/** The fields of an engine's state that the picture reads. */
+type PicturedEngine = Pick<
+  EngineState,
+  | 'model'
+  | 'ready'
+  | 'slots'
+  | 'running'
+  | 'meanGenerationMs'
+  | 'slotTokensPerS'
+  | 'contextWindow'
+  | 'looks'
+  | 'callFormat'
+>
+
+/** The fields of a heartbeat that the picture reads. */
+export type PicturedHeartbeat =
+  | { readonly kind: 'gateway' }
+  | { readonly kind: 'worker'; readonly id: string; readonly engines: readonly PicturedEngine[] }
 
 /** The ready engines of one model, taken together. */
 export type ModelPicture = {
@@ -22,7 +41,7 @@ export type WorkerPicture = {
 }
 
 export type ClusterPicture = {
-  applyHeartbeat(heartbeat: Heartbeat): void
+  applyHeartbeat(heartbeat: PicturedHeartbeat): void
   forgetWorker(id: string): void
   /** Returns null if the worker is not ready, or if it is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
@@ -56,7 +75,7 @@ const NEARLY_FULL = 0.75
 
 /** The ready engines of one model in one worker. */
 type Serving = {
-  readonly engines: readonly EngineState[]
+  readonly engines: readonly PicturedEngine[]
   readonly slots: number
   readonly running: number
   /** The number of generations that ran at the heartbeat before. */
@@ -140,8 +159,9 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   }
 
   return {
-    applyHeartbeat({ id, kind, engines }) {
-      if (kind !== 'worker') return
+    applyHeartbeat(heartbeat) {
+      if (heartbeat.kind !== 'worker') return
+      const { id, engines } = heartbeat
       const before = forget(id)
       seen.set(id, nowMs())
       const ready = Map.groupBy(
@@ -190,7 +210,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
         running: engines.reduce((sum, { running }) => sum + running, 0),
         meanGenerationMs: meanOf(engines.map((engine) => engine.meanGenerationMs)),
         slotTokensPerS: meanOf(engines.map((engine) => engine.slotTokensPerS)),
-        contextWindow: Math.max(...engines.map((engine) => engine.contextWindow)),
+        contextWindow: Math.max(...engines.map((engine) => engine.contextWindow ?? 0)),
       }
     },
     countWorkers: (model) => (read(model) ?? NO_MODEL).workers.size,
@@ -201,7 +221,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
 
 const NO_MODEL: ServedModel = { workers: new Map(), slots: 0, running: 0, calmest: null, latestTurn: 0 }
 
-function toServing(engines: readonly EngineState[], before: Serving | undefined): Serving {
+function toServing(engines: readonly PicturedEngine[], before: Serving | undefined): Serving {
   const running = engines.reduce((sum, engine) => sum + engine.running, 0)
   return {
     engines,

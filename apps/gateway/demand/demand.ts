@@ -9,17 +9,14 @@ export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 
 /** The load that clients offer to this gateway, by model: the numbers that scalers receive. */
 export type Demand = {
-  /**
-   * Counts one request, once its outcome is known. A request counts as fresh or repeated, and as accepted, busy or
-   * unserved. So fresh + repeated = accepted + busy + unserved.
-   */
+  /** Counts one request, once its outcome is known, as fresh or repeated. */
   count(offer: { model: string; isRepeated: boolean; outcome: OfferOutcome }): void
   /**
    * Counts a generation with `promptTokens` as waiting for a worker, until the returned function is called. Later calls
    * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
-  /** Counts a generation that waits for its model to start. `count` counts the same generation as accepted. */
+  /** Counts a generation that waits for its model to start as unserved. `count` counts the same generation too. */
   awaitStart(model: string): void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>
@@ -27,8 +24,9 @@ export type Demand = {
 
 const ACTIVE_MS = 60_000
 
-type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited', number> & {
+type Load = Record<'fresh' | 'repeated' | 'refused' | 'unserved' | 'waiting' | 'waitingTokens', number> & {
   requestedMs: number
+  /** The time of the last refusal for want of a worker. */
   unservedMs: number
 }
 
@@ -47,12 +45,10 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
     const load: Load = {
       fresh: 0,
       repeated: 0,
-      accepted: 0,
-      busy: 0,
+      refused: 0,
       unserved: 0,
       waiting: 0,
       waitingTokens: 0,
-      awaited: 0,
       requestedMs: -Infinity,
       unservedMs: -Infinity,
     }
@@ -60,15 +56,20 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
     return load
   }
 
+  function noteUnserved(load: Load): void {
+    load.unserved += 1
+    onUnserved()
+  }
+
   return {
     count({ model, isRepeated, outcome }) {
       const load = loadOf(model)
       load[isRepeated ? 'repeated' : 'fresh'] += 1
-      load[outcome] += 1
       load.requestedMs = nowMs()
+      if (outcome !== 'accepted') load.refused += 1
       if (outcome !== 'unserved') return
       load.unservedMs = load.requestedMs
-      onUnserved()
+      noteUnserved(load)
     },
     wait(model, promptTokens) {
       const load = loadOf(model)
@@ -84,9 +85,8 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
     },
     awaitStart(model) {
       const load = loadOf(model)
-      load.awaited += 1
       load.requestedMs = nowMs()
-      onUnserved()
+      noteUnserved(load)
     },
     read() {
       const now = nowMs()
@@ -99,8 +99,8 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
 }
 
 function toModelDemand(load: Load, now: number): ModelDemand {
-  const { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens } = load
+  const { fresh, repeated, refused, unserved, waitingTokens } = load
   const agoMs = now - load.unservedMs
   const unservedAgoMs = agoMs < ACTIVE_MS ? agoMs : null
-  return { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens, unservedAgoMs }
+  return { fresh, repeated, refused, unserved, waitingTokens, unservedAgoMs }
 }

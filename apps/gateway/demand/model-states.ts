@@ -1,4 +1,4 @@
-import type { ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale, ModelStates } from '#libs/event-bus/scaling-signals.ts'
 
 /** The states of the models that the leading scaler manages. */
 export type KnownModelStates = {
@@ -7,7 +7,7 @@ export type KnownModelStates = {
    * Returns the state of a model, with `etaMs` counted from now. Null if no scaler manages the model, or if no scaler
    * has sent a message for 5 s. The gateway then decides as it does without a scaler.
    */
-  find(model: string): ModelState | null
+  find(model: string): ModelScale | null
   /** True if a worker of the model is starting and is predicted to be ready within this time. */
   startsWithin(model: string, limitMs: number): boolean
 }
@@ -22,9 +22,9 @@ const FRESH_MS = 5_000
  * terms begin anew after the queue Redis has lost its data.
  */
 export function createModelStates(nowMs: () => number): KnownModelStates {
-  let latest: { term: number; atMs: number; models: ReadonlyMap<string, ModelState> } | null = null
+  let latest: { term: number; atMs: number; models: ReadonlyMap<string, ModelScale> } | null = null
 
-  function find(model: string): ModelState | null {
+  function find(model: string): ModelScale | null {
     if (latest === null) return null
     const ageMs = nowMs() - latest.atMs
     const state = latest.models.get(model)

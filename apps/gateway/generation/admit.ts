@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import { isStarting } from '#libs/contracts/model-state.ts'
+import { mostQueued } from '#libs/demand/demand.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
@@ -129,7 +131,8 @@ export function createAdmit(deps: {
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
     const fullPerMs = serving.slots * slotPerMs
     const perMs = fullPerMs / slowness.of(account)
-    const bound = Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
+    const drain = { free: freeSlots(serving) * slotPerMs * meanMs, perMs }
+    const bound = Math.ceil(mostQueued(drainBoundMs, drain))
     const promised = Math.min(refusals.promisedAhead(account), PROMISED_SHARE * bound)
     const mostAhead = isUnserved ? NO_BOUND : Math.max(bound, promised)
     // Generations of one account are served in order. Workers may have claimed some of them although this gateway does
@@ -271,9 +274,9 @@ function createWaiting() {
  */
 function unserved(
   model: string,
-  { state, random, cause }: { state: ModelState | null; random: () => number; cause?: Interruption },
+  { state, random, cause }: { state: ModelScale | null; random: () => number; cause?: Interruption },
 ): ApiError {
-  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model, cause)
+  if (state === null || !isStarting(state.state)) return unavailable(model, cause)
   const { etaMs } = state
   const retryAfterS =
     etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000

@@ -1,4 +1,5 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
+import { isHopeless, isServable } from '#libs/contracts/model-state.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
@@ -417,16 +418,15 @@ class DispatchedGeneration implements Dispatched {
 
   /** Returns the rest of the wait for the model's start, which is 0 if no worker will come. */
   #startLeftMs(): number {
-    const start = this.#start
-    if (start === null) return Infinity
-    return start.outlook() === 'none' ? 0 : start.leftMs()
+    if (this.#start === null) return Infinity
+    return isHopeless(this.#start.state()) ? 0 : this.#start.leftMs()
   }
 
   #hasRoom(): boolean {
     const { picture, modelStates, nowMs } = this.#deps
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
-    const isComing = modelStates.startsWithin(job.model, remainingMs()) || this.#start?.outlook() === 'coming'
+    const isComing = modelStates.startsWithin(job.model, remainingMs()) || isServable(this.#start?.state())
     if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }

@@ -1,4 +1,5 @@
 import { createFairPot, type FairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
+import { isStarting, type ModelState } from '#libs/contracts/model-state.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
@@ -19,13 +20,8 @@ export type StartWait = {
   leftMs(): number
   /** Returns the predicted time until a worker is ready, in ms; null if it is unknown, or if one is ready. */
   expectedMs(): number | null
-  /**
-   * Returns what is known about the start:
-   * - `coming`: a worker is ready, or the scaler starts one.
-   * - `none`: the scaler finds no GPU or may start no worker, or the catalog no longer offers the model.
-   * - `unknown`: no scaler reports.
-   */
-  outlook(): 'coming' | 'none' | 'unknown'
+  /** Returns the state of the model, from its workers, the catalog and the scaler. */
+  state(): ModelState
   /** The generation is queued: it counts as demand at once, and the client is informed. */
   begin(): void
   /** Ends the wait and frees its place. Only the first call counts. */
@@ -77,8 +73,7 @@ export function createStartWaits(deps: Deps): StartWaits {
   return {
     admits({ model, caller, startWaitS }) {
       if (startWaitS === null) return false
-      const state = modelStates.find(model.id)?.state
-      if (state !== 'warming' && state !== 'stopped') return false
+      if (!isStarting(modelStates.find(model.id)?.state)) return false
       const hasRoom = potOf(model.id).hasPlace(caller.accountId)
       if (!hasRoom) onEnd(model.id, 'refused')
       return hasRoom
@@ -105,11 +100,9 @@ function openStartWait(deps: Deps, call: GenerationCall, places: FairPot<PotMemb
     leftMs: () => (isEvicted ? 0 : limitS * 1_000 - (begunMs === null ? 0 : nowMs() - begunMs)),
     expectedMs: () =>
       isOver || picture.find(model.id) !== null ? null : (modelStates.find(model.id)?.etaMs ?? null),
-    outlook() {
-      if (picture.find(model.id) !== null) return 'coming'
-      const state = modelStates.find(model.id)?.state
-      if (state === 'starved' || state === 'off' || !isSold(model.id)) return 'none'
-      return state === undefined ? 'unknown' : 'coming'
+    state() {
+      if (picture.find(model.id) !== null) return 'serving'
+      return isSold(model.id) ? (modelStates.find(model.id)?.state ?? 'unserved') : 'disabled'
     },
     begin() {
       begunMs = nowMs()

@@ -49,16 +49,12 @@ export function createBuildReport(deps: {
       pendingSettlements: pendingSettlements(),
       models: Object.fromEntries(
         models().map((model) => {
-          const { asked, completed, cancelled, refused, failed, queueMs, firstTokenMs } = book.counts(
-            model.id,
-          )
+          const { asked, refused, failed, queueMs, firstTokenMs } = book.counts(model.id)
           const since = oldest.get(model.id)
           const report = {
             catalog: toCatalogState(model),
             asked,
             refused: Object.fromEntries(refused),
-            completed,
-            cancelled,
             failed: Object.fromEntries(failed),
             queueMs: packBuckets(queueMs),
             firstTokenMs: packBuckets(firstTokenMs),
@@ -83,12 +79,9 @@ function oldestWaits(open: readonly RequestEntry[]): Map<string, number> {
   return oldest
 }
 
-function toCatalogState({
-  enabled,
-  fixedState,
-}: Pick<ModelSpec, 'enabled' | 'fixedState'>): ModelReport['catalog'] {
-  if (!enabled) return 'off'
-  return fixedState === null ? 'on' : 'fixed'
+function toCatalogState(model: Pick<ModelSpec, 'enabled' | 'fixedState'>): ModelReport['catalog'] {
+  if (!model.enabled) return 'disabled'
+  return model.fixedState === null ? null : 'fixed'
 }
 
 /** Sorts by the number of open requests, then by the number of refusals. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import type { Redis } from 'ioredis'
 import { startReporter, type Reporter } from '#libs/event-bus/reports.ts'
+import type { BusServer } from '#libs/event-bus/scaling-signals.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createBuildReport } from './build-report.ts'
 import { createRequestBook, type RequestBook } from './request-book.ts'
@@ -9,7 +9,7 @@ type ReportDeps = Parameters<typeof createBuildReport>[0]
 
 /** Opens the book of this gateway's requests, and sends reports of it to operators until the reporter is stopped. */
 export async function openReports(deps: {
-  server: { readonly bus: Redis; readonly subscriber: Redis }
+  server: BusServer
   gateway: string
   models: ReportDeps['models']
   pendingSettlements: ReportDeps['pendingSettlements']

@@ -56,8 +56,6 @@ export type RequestEntry = {
 /** The counts of one model since the start. */
 export type ModelCounts = {
   asked: number
-  completed: number
-  cancelled: number
   readonly refused: Map<string, number>
   readonly failed: Map<string, number>
   readonly queueMs: TimeBuckets
@@ -111,8 +109,6 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
     if (known !== undefined) return known
     const counts: ModelCounts = {
       asked: 0,
-      completed: 0,
-      cancelled: 0,
       refused: new Map(),
       failed: new Map(),
       queueMs: emptyBuckets(),
@@ -250,11 +246,10 @@ class OpenRequest implements BookedRequest {
     const tenant = tenantOf(entry)
     if (entry.stage === 'waiting') tenant.waiting -= 1
     else if (entry.stage === 'running') tenant.running -= 1
-    if (code === null) counts[usage === null ? 'cancelled' : 'completed'] += 1
-    else if (entry.stage === 'admitting') {
+    if (code !== null && entry.stage === 'admitting') {
       increment(counts.refused, code)
       tenant.refused += 1
-    } else increment(counts.failed, code)
+    } else if (code !== null) increment(counts.failed, code)
     keepEnded(entry)
   }
 }

@@ -17,7 +17,7 @@ import type { PodView, PoolState } from './types.ts'
 /** The deletion cost that makes a ReplicaSet choose the pod among equally ready pods. */
 export const RELEASE_COST = -1000
 
-/** The number of consecutive capacity messages that must report the pod as cordoned and idle. */
+/** The number of consecutive heartbeats that must report the pod as cordoned and idle. */
 const IDLE_REPORTS = 2
 
 /**

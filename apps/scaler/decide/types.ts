@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WorkerPhase } from '#libs/contracts/model-state.ts'
 
 /**
  * Input and output of the scaler's decisions. All of `decide/` is pure: the time is the parameter `nowMs`. The state
@@ -58,22 +59,12 @@ export type ModelLoad = {
 }
 
 /**
- * `unscheduled`: the pod has no node yet. `loading`: the pod has a node, and its engine is not healthy yet. `ready`:
- * its worker takes generations. `cordoned`: its worker takes no new generations. `draining`: its process stops. `sick`:
- * its engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod
- * runs, but its worker has not reported within 10 s.
+ * `unscheduled`: the pod has no node yet. `deleting`: the pod has a deletion time. `silent`: the pod runs, but its
+ * worker has not reported within 10 s. A pod with a node and without a report is `loading`.
  */
-export type PodPhase =
-  | 'unscheduled'
-  | 'loading'
-  | 'ready'
-  | 'cordoned'
-  | 'draining'
-  | 'sick'
-  | 'deleting'
-  | 'silent'
+export type PodPhase = WorkerPhase | 'unscheduled' | 'deleting' | 'silent'
 
-/** A pod as Kubernetes lists it, joined with its worker's last `Capacity` by name and uid. */
+/** A pod as Kubernetes lists it, joined with its worker's last heartbeat by name and uid. */
 export type PodView = {
   readonly name: string
   readonly uid: string
@@ -82,7 +73,7 @@ export type PodView = {
   readonly running: number
   /** The term of the scaler whose cordon the worker obeys. */
   readonly cordonTerm: number | null
-  /** The number of consecutive capacity messages with phase cordoned and nothing running. */
+  /** The number of consecutive heartbeats with phase cordoned and nothing running. */
   readonly idleReports: number
   /** The time since the pod entered its phase, in ms. */
   readonly sincePhaseMs: number

@@ -65,7 +65,7 @@ export function createDemandReader(options: {
     }
     const added = before === undefined ? null : minus(after, before)
     if (added === null || added.fresh + added.repeated > 0) model.offeredAtMs = now
-    if (unservedOf(after) > unservedOf(before)) onUnserved(name)
+    if (after.unserved > (before?.unserved ?? 0)) onUnserved(name)
     if (added !== null) spread(model.seconds, added, { now, gapMs })
   }
 
@@ -123,7 +123,7 @@ export function createDemandReader(options: {
   }
 }
 
-type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved' | 'awaited'>
+type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'refused' | 'unserved'>
 
 type Gateway = {
   heardMs: number
@@ -143,14 +143,11 @@ type Model = {
   offeredAtMs: number | null
 }
 
-const unservedOf = (counted: Counted | undefined) => (counted?.unserved ?? 0) + (counted?.awaited ?? 0)
-
 function minus(after: Counted, before: Counted) {
-  const refused = (counted: Counted) => counted.busy + counted.unserved
   return {
     fresh: Math.max(0, after.fresh - before.fresh),
     repeated: Math.max(0, after.repeated - before.repeated),
-    refused: Math.max(0, refused(after) - refused(before)),
+    refused: Math.max(0, after.refused - before.refused),
   }
 }
 

@@ -1,8 +1,8 @@
-import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+import type { ReportedEngine } from '#libs/event-bus/heartbeat.ts'
 
 export type Throughput = {
-  /** Notes two consecutive messages of one worker, and when they arrived. */
-  note(before: Capacity, after: Capacity, at: { fromMs: number; toMs: number }): void
+  /** Notes the states of an engine in two consecutive heartbeats, and when they arrived. */
+  note(before: ReportedEngine, after: ReportedEngine, at: { fromMs: number; toMs: number }): void
   /** Returns the measurements; a measurement with too little data is null. */
   read(): {
     meanOutputTokens: number | null

@@ -1,11 +1,12 @@
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { publishSignal, subscribeSignal, type Signal } from '#libs/event-bus/scaling-signals.ts'
+import {
+  publishSignal,
+  subscribeSignal,
+  type BusServer,
+  type Signal,
+} from '#libs/event-bus/scaling-signals.ts'
 import { keyPrefix } from '#libs/queue-redis/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-
-/** The connections to one server of the bus. */
-export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 /** The message that scalers with the same name send each other. `wrote`: the sender has just written a snapshot. */
 const Beat = z.object({ id: z.string(), wrote: z.boolean() })

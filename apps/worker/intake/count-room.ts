@@ -6,7 +6,7 @@ import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
  */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {
   return peers
-    .flatMap(({ engines }) => engines)
+    .flatMap((peer) => (peer.kind === 'worker' ? peer.engines : []))
     .filter((engine) => engine.model === model && engine.ready)
     .reduce((room, { slots, running }) => room + Math.max(0, slots - running), 0)
 }

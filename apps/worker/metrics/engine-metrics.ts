@@ -1,10 +1,10 @@
 import type { Registry } from '@prometheus-io/client'
-import { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import { WorkerPhase } from '#libs/contracts/model-state.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import type { RestartReason } from '../engine-watch/engine-life.ts'
 import type { CallHistograms } from '../run/measure-calls.ts'
-import type { Totals } from '../run/run-totals.ts'
 
 /** Metrics of the engines themselves, beside the metrics of the generations. */
 export type EngineMetrics = {
@@ -16,17 +16,6 @@ export type EngineMetrics = {
   readonly calls: CallHistograms
 }
 
-/** An engine of the configuration, whether it has answered or not. */
-export type MeasuredEngine = {
-  readonly model: string
-  readonly phase: WorkerPhase
-  readonly kv: { readonly used: number | null; readonly capacity: number | null }
-  /** The engine's own report; a field is null if the engine does not report it. */
-  readonly engine: { readonly version: string | null; readonly waiting: number | null }
-  /** Null until the engine has answered. */
-  readonly tokens: Omit<Totals, 'ended'> | null
-}
-
 /** In seconds. A generation waits up to its deadline, an engine loads up to an hour. */
 const WAIT_S = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320, 640]
 const LOAD_S = [1, 5, 10, 20, 40, 60, 90, 120, 180, 300, 600, 1_200, 1_800, 3_600]
@@ -34,7 +23,7 @@ const LOAD_S = [1, 5, 10, 20, 40, 60, 90, 120, 180, 300, 600, 1_200, 1_800, 3_60
 /** Labels are bounded: a worker has the models of its configuration; phases, states and reasons are few words. */
 export function createEngineMetrics(options: {
   registry: Registry
-  engines: () => readonly MeasuredEngine[]
+  engines: () => readonly EngineState[]
 }): EngineMetrics {
   const { engines } = options
   const { counter, gauge, histogram } = declareMetrics(options.registry)
@@ -52,9 +41,9 @@ export function createEngineMetrics(options: {
     help: 'Tokens in use in the KV cache of the engine, and its size; absent where the engine does not report them',
     labelNames: ['model', 'state'],
     read: () =>
-      engines().flatMap(({ model, kv }) => [
-        [{ model, state: 'used' }, kv.used] as const,
-        [{ model, state: 'capacity' }, kv.capacity] as const,
+      engines().flatMap(({ model, kvUsed, kvCapacity }) => [
+        [{ model, state: 'used' }, kvUsed] as const,
+        [{ model, state: 'capacity' }, kvCapacity] as const,
       ]),
   })
   gauge({
@@ -62,30 +51,24 @@ export function createEngineMetrics(options: {
     help: 'How many engines of the model run this release of the engine; absent where they do not report it',
     labelNames: ['model', 'version'],
     read: () =>
-      engines().flatMap(({ model, engine: { version } }) =>
-        version === null ? [] : [[{ model, version }, 1]],
-      ),
+      engines().flatMap(({ model, version }) => (version === null ? [] : [[{ model, version }, 1]])),
   })
   gauge({
     name: 'millrace_worker_engine_waiting',
     help: 'Generations that the engine has accepted and not begun; absent where it does not report them',
     labelNames: ['model'],
-    read: () => engines().map(({ model, engine }) => [{ model }, engine.waiting]),
+    read: () => engines().map(({ model, waiting }) => [{ model }, waiting]),
   })
   counter({
     name: 'millrace_worker_tokens_total',
     help: 'Tokens of the runs that the engine worked for: prompt (replayed output too), cached (those of the prompt that its prefix cache had), output',
     labelNames: ['model', 'kind'],
     read: () =>
-      engines().flatMap(({ model, tokens }) =>
-        tokens === null
-          ? []
-          : [
-              [{ model, kind: 'prompt' }, tokens.promptTokens] as const,
-              [{ model, kind: 'cached' }, tokens.cachedTokens] as const,
-              [{ model, kind: 'output' }, tokens.outputTokens] as const,
-            ],
-      ),
+      engines().flatMap(({ model, promptTokens, cachedTokens, outputTokens }) => [
+        [{ model, kind: 'prompt' }, promptTokens] as const,
+        [{ model, kind: 'cached' }, cachedTokens] as const,
+        [{ model, kind: 'output' }, outputTokens] as const,
+      ]),
   })
   const queueWait = histogram({
     name: 'millrace_worker_queue_wait_seconds',

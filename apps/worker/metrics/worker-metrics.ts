@@ -20,7 +20,7 @@ export type WorkerMetrics = {
 /** Labels are bounded: a worker has few models, a result is one of two, and a reason one of five. */
 export function createWorkerMetrics(options: {
   registry: Registry
-  engines: () => EngineState[]
+  engines: () => readonly EngineState[]
   pendingSettlements: () => number
   keptBytes: () => number
   draining: () => boolean

@@ -1,16 +1,14 @@
 import { describeProcess, type WorkerReport } from '#libs/event-bus/reports.ts'
-import type { EngineConfig } from '../config.ts'
-import type { ServedEngine } from '../serve-engine.ts'
+import type { WorkerEngine } from './engine-state.ts'
 
 type ReportedEngine = {
-  readonly config: Pick<EngineConfig, 'model' | 'engine'>
-  readonly served: Pick<ServedEngine, 'state' | 'engine'> | null
-  readonly refuses: readonly string[] | null
+  readonly config: Pick<WorkerEngine['config'], 'model' | 'engine'>
+  readonly refuses: WorkerEngine['refuses']
 }
 
 /**
- * Returns the function that builds this worker's reports. It may be called while engines are still being loaded. The
- * reports do not contain the numbers of slots and running generations; the `Capacity` messages contain these numbers.
+ * Returns the function that builds this worker's reports. It may be called while engines are still being loaded.
+ * Heartbeats, not reports, contain the measurements of the engines.
  */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }
@@ -25,17 +23,11 @@ export function createBuildReport(deps: {
     ...process_,
     kind: 'worker',
     pendingSettlements: pendingSettlements(),
-    engines: engines.map(({ config, served, refuses }) => {
-      const { version = null, waiting = null } = served?.engine() ?? {}
-      return {
-        model: config.model,
-        address: config.engine,
-        version,
-        contextWindow: served?.state().contextWindow ?? null,
-        waiting,
-        problem: problemOf(config),
-        refuses: refuses === null ? null : [...refuses],
-      }
-    }),
+    engines: engines.map(({ config, refuses }) => ({
+      model: config.model,
+      address: config.engine,
+      problem: problemOf(config),
+      refuses: refuses === null ? null : [...refuses],
+    })),
   })
 }

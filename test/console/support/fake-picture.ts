@@ -39,7 +39,7 @@ export function createFakePicture({ models, workersPerModel, accounts, longHisto
     const running = isShort ? slots : Math.round(slots * 0.6 * wave(index, tick))
     return {
       id,
-      state: isShort ? 'short' : isUnserved ? 'unserved' : 'ok',
+      state: isShort ? 'short' : isUnserved ? 'unserved' : 'serving',
       waiting: isShort ? 250 + (tick % 20) : 0,
       oldestWaitMs: isShort ? 14_200 : null,
       running,

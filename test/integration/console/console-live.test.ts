@@ -4,35 +4,17 @@ import { createCheckViewer } from '#apps/console/live/check-viewer.ts'
 import { startLive, type Live } from '#apps/console/live/live.ts'
 import { serveLive } from '#apps/console/live/serve-live.ts'
 import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { CAPACITY as CAPACITY_SIGNAL, publishSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { toBeat } from '../../support/heartbeats.ts'
 import { createCluster } from '../../support/redis-cluster.ts'
 import { createSentinelGroup } from '../../support/redis-sentinel.ts'
 import { createRedis } from '../../support/redis.ts'
 import { log } from '../billing/support/billing-database.ts'
 
 const WAIT = { interval: 20 }
-const CAPACITY: Capacity = {
-  id: 'w1',
-  name: 'worker-0',
-  podUid: null,
-  node: null,
-  pool: null,
-  model: 'demo-chat',
-  phase: 'ready',
-  slots: 8,
-  running: 0,
-  meanGenerationMs: null,
-  ended: 0,
-  promptTokens: 0,
-  cachedTokens: 0,
-  outputTokens: 0,
-  kvUsed: null,
-  kvCapacity: null,
-  loadingMs: null,
-  cordonTerm: null,
-}
 
 type Servers = { queue: RedisPlace; bus: RedisServerPlace; killMaster?: () => Promise<void> }
 
@@ -87,11 +69,8 @@ test.each(['single', 'sentinel', 'cluster'] as const)(
     /** Publishes one worker for each model, and writes this many waiting generations. */
     async function write(waiting: Readonly<Record<string, number>>) {
       for (const [model, count] of Object.entries(waiting)) {
-        await publishSignal({ redis: publisher, log }, CAPACITY_SIGNAL, {
-          ...CAPACITY,
-          id: `worker ${model}`,
-          model,
-        })
+        const beat = toBeat({ id: `worker ${model}` }, { model })
+        await publishSignal({ redis: publisher, log }, WORKER_BEATS, beat)
         for (let each = 0; each < count; each += 1)
           await writer.zadd(waitingExpiryKey(model), each, `${each}`)
       }

@@ -2,11 +2,10 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createCordon } from '#apps/worker/intake/cordon.ts'
-import { createCapacityReports } from '#apps/worker/reports/report-capacity.ts'
-import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { toEngineState } from '#apps/worker/reports/engine-state.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
-import { CAPACITY, publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { toBeat, toEngine } from '../../support/heartbeats.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { millrace, spawnMillrace } from './millrace.ts'
 
@@ -18,59 +17,34 @@ beforeEach(async () => {
   onTestFinished(async () => await server.stop())
 })
 
-const ENGINE: EngineState = {
-  model: 'demo',
-  ready: true,
-  slots: 8,
-  running: 3,
-  meanGenerationMs: null,
-  slotTokensPerS: null,
-  contextWindow: 4_096,
-}
-
 /**
  * Starts a worker that exists only on the bus. If `heeds` is true, it obeys requests. `loading` is the model of another
- * engine, which has not answered yet. If `isOld` is true, the worker's release reports no capacity.
+ * engine, which has not answered yet.
  */
 async function startWorker(
   id: string,
-  given: { name?: string; heeds?: boolean; loading?: string; isOld?: boolean } = {},
+  given: { name?: string; heeds?: boolean; loading?: string } = {},
 ): Promise<void> {
-  const { name = 'node-1', heeds = true, loading, isOld = false } = given
+  const { name = 'node-1', heeds = true, loading } = given
   const [redis, subscriber] = [new Redis(server.url), new Redis(server.url)]
   const ignore = () => {}
   // One test stops the server of these connections.
   for (const each of [redis, subscriber]) each.on('error', ignore)
   const log = pino({ level: 'silent' })
   let draining = false
-  const cordon = createCordon({ onChange: announce, nowMs: () => Date.now(), log })
-  const state = (): EngineState => ({ ...ENGINE, ready: !draining && !cordon.isCordoned() })
-  const totals = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
+  const cordon = createCordon({ onChange: () => presence.announce(), nowMs: () => Date.now(), log })
   const life = { isSick: () => false, loadingMs: () => 1_000 }
-  const capacity = createCapacityReports({
-    identity: { id, name, podUid: null, node: `host-of-${name}`, pool: null },
-    engines: [
-      {
-        config: { model: 'demo' },
-        life,
-        served: {
-          state,
-          isHealthy: () => true,
-          totals: () => totals,
-          kv: () => ({ used: null, capacity: null }),
-          engine: () => ({ version: '0.32.0 python', waiting: null }),
-        },
-      },
-      ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
-    ],
-    cordon,
-    isDraining: () => draining,
-    publish: (message) => (isOld ? undefined : void publishSignal({ redis, log }, CAPACITY, message)),
-  })
+  const state = () => toEngine({ model: 'demo', running: 3, version: '0.32.0 python' })
+  const engines = [
+    { config: { model: 'demo' }, life, served: { state, isHealthy: () => true } },
+    ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
+  ]
   const presence = await createPresence({
-    self: { id, kind: 'worker', name },
     ttlMs: 3_000,
-    engines: () => [state()],
+    heartbeat: () => ({
+      ...toBeat({ id, name, node: `host-of-${name}`, cordonTerm: cordon.term() }),
+      engines: engines.map((engine) => toEngineState(engine, { draining, cordoned: cordon.isCordoned() })),
+    }),
     bus: redis,
     subscriber,
     queue: redis,
@@ -80,12 +54,7 @@ async function startWorker(
     nowMs: () => Date.now(),
     log,
   })
-  function announce() {
-    presence.announce()
-    capacity.send()
-  }
   onTestFinished(async () => {
-    capacity.stop()
     cordon.close()
     await presence.stop()
     redis.disconnect()
@@ -105,10 +74,10 @@ async function startWorker(
     onCount: ignore,
     onDrain() {
       draining = heeds
-      announce()
+      presence.announce()
     },
-    onCordon: heeds && !isOld ? cordon.cordon : ignore,
-    onUncordon: heeds && !isOld ? cordon.uncordon : ignore,
+    onCordon: heeds ? cordon.cordon : ignore,
+    onUncordon: heeds ? cordon.uncordon : ignore,
     log,
   })
 }
@@ -120,9 +89,9 @@ const workers = async (...words: string[]) =>
 const spawnWorkers = async (...words: string[]) =>
   await spawnMillrace(['workers', ...words], { BUS_REDIS_URL: server.url })
 
-test('the workers on the bus are listed with their phases, also engines that load and older releases', async () => {
+test('the workers on the bus are listed with their phases, also engines that load', async () => {
   await startWorker('worker-a', { loading: 'large' })
-  await startWorker('worker-b', { name: 'node-2', isOld: true })
+  await startWorker('worker-b', { name: 'node-2' })
   expect(await spawnWorkers('list')).toEqual({
     code: 0,
     stderr: '',
@@ -130,7 +99,7 @@ test('the workers on the bus are listed with their phases, also engines that loa
       'name    id        model  node            engine         phase    running  slots',
       'node-1  worker-a  demo   host-of-node-1  0.32.0 python  ready          3      8',
       'node-1  worker-a  large  host-of-node-1  -              loading        0      0',
-      'node-2  worker-b  demo   -               -              ready          3      8',
+      'node-2  worker-b  demo   host-of-node-2  0.32.0 python  ready          3      8',
       '',
     ].join('\n'),
   })
@@ -147,7 +116,7 @@ test('a worker is cordoned, uncordoned and drained by its name', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     data: [
       { name: 'node-1', engines: [{ phase: 'ready' }] },
-      { name: 'node-2', engines: [{ phase: 'cordoned', ready: false, cordonTerm: null }] },
+      { name: 'node-2', cordonTerm: null, engines: [{ phase: 'cordoned' }] },
     ],
   })
   expect(await workers('uncordon', 'node-2')).toMatchObject({
@@ -172,15 +141,6 @@ test('an operator does not end the cordon of a scaler, and is shown it', async (
   expect(await workers('uncordon', 'worker-a')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^demo +cordoned by a scaler$/m),
-  })
-})
-
-test('a worker of an older release is drained, and shows no cordon', async () => {
-  await startWorker('worker-a', { isOld: true })
-  expect(await workers('cordon', 'worker-a')).toMatchObject({ code: 3 })
-  expect(await workers('drain', 'worker-a')).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^demo +not ready$/m),
   })
 })
 

@@ -4,8 +4,9 @@ import { pino } from 'pino'
 import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import type { Heartbeat, ProcessKind } from '#libs/event-bus/heartbeat.ts'
 import { createPresence, type Presence, type PresenceTimes } from '#libs/event-bus/presence.ts'
-import { FORM, livenessKey } from '#libs/queue-redis/keys.ts'
+import { livenessKey } from '#libs/queue-redis/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
+import { toBeat } from '../../support/heartbeats.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -62,9 +63,8 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
       if (channel === echoChannel(id)) echoes += 1
     })
     const presence = await createPresence({
-      self: { id, kind, name: `${kind} of a test` },
       ttlMs: TTL_MS,
-      engines: () => [],
+      heartbeat: () => heartbeatOf(id, kind),
       bus: publisher,
       subscriber,
       queue: store,
@@ -107,11 +107,5 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
 /** More echoes than pass until a death of any kind is noticed. */
 export const LONG = 8
 
-export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({
-  id,
-  form: FORM,
-  kind,
-  name: 'by hand',
-  engines: [],
-  late: false,
-})
+export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat =>
+  kind === 'worker' ? toBeat({ id }) : { kind, id, name: 'by hand', late: false }

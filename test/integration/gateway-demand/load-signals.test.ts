@@ -46,8 +46,8 @@ test('a scaler receives the demand with each tick, and a refusal for want of a w
     openStreams: 7,
     loopDelayMs: expect.any(Number),
     models: {
-      served: { fresh: 1, accepted: 1, waiting: 1, waitingTokens: 12, unservedAgoMs: null },
-      zero: { repeated: 1, unserved: 1, unservedAgoMs: 0 },
+      served: { fresh: 1, waitingTokens: 12, unservedAgoMs: null },
+      zero: { repeated: 1, refused: 1, unserved: 1, unservedAgoMs: 0 },
     },
   })
   signals.tick()

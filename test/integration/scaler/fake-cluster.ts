@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { CAPACITY, publishSignal, type Capacity, type WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import type { WorkerPhase } from '#libs/contracts/model-state.ts'
+import { WORKER_BEATS } from '#libs/event-bus/heartbeat.ts'
+import { publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { toBeat } from '../../support/heartbeats.ts'
 import { startKubernetesApi, type ClusterObject } from '../../support/kubernetes-api.ts'
 
 export const NAMESPACE = 'lab'
@@ -13,7 +16,7 @@ const COST = 'controller.kubernetes.io/pod-deletion-cost'
 
 const log = pino({ level: 'silent' })
 
-/** A worker, reduced to its part in scaling: it reports its capacity and obeys cordons. */
+/** A worker, reduced to its part in scaling: it sends heartbeats and obeys cordons. */
 export type FakeWorker = {
   readonly pod: string
   phase: WorkerPhase
@@ -136,27 +139,13 @@ async function startFakeWorker(
   function report() {
     if (cordon !== null && performance.now() > cordon.untilMs) cordon = null
     const phase = cordon !== null && worker.phase === 'ready' ? 'cordoned' : worker.phase
-    const capacity: Capacity = {
-      id,
-      name: pod.name,
-      podUid: pod.uid,
-      node: 'gpu-0',
-      pool: pod.pool,
-      model: pod.model,
-      phase,
-      slots: 10,
-      running: worker.running,
-      meanGenerationMs: 10_000,
-      ended: 0,
-      promptTokens: 0,
-      cachedTokens: 0,
-      outputTokens: 0,
-      kvUsed: null,
-      kvCapacity: null,
-      loadingMs: phase === 'loading' ? 0 : null,
-      cordonTerm: cordon?.term ?? null,
-    }
-    void publishSignal({ redis, log }, CAPACITY, capacity)
+    const { name, uid: podUid, pool, model } = pod
+    const cordonTerm = cordon?.term ?? null
+    const beat = toBeat(
+      { id, name, podUid, node: 'gpu-0', pool, cordonTerm },
+      { model, phase, slots: 10, running: worker.running, meanGenerationMs: 10_000 },
+    )
+    void publishSignal({ redis, log }, WORKER_BEATS, beat)
   }
 
   const timer = setInterval(report, REPORT_MS)

@@ -15,11 +15,8 @@ export type FakeGateway = {
 const NOTHING: ModelDemand = {
   fresh: 0,
   repeated: 0,
-  accepted: 0,
-  busy: 0,
+  refused: 0,
   unserved: 0,
-  awaited: 0,
-  waiting: 0,
   waitingTokens: 0,
   unservedAgoMs: null,
 }
@@ -49,19 +46,15 @@ export function startFakeGateway(redisUrl: string): FakeGateway {
   const timer = setInterval(() => {
     for (const [model, perSecond] of rates) {
       const demand = demandOf(model)
-      models.set(model, {
-        ...demand,
-        fresh: demand.fresh + perSecond,
-        accepted: demand.accepted + perSecond,
-      })
+      models.set(model, { ...demand, fresh: demand.fresh + perSecond })
     }
     void send()
   }, 1_000)
 
   return {
     async refuse(model) {
-      const demand = demandOf(model)
-      models.set(model, { ...demand, fresh: demand.fresh + 1, unserved: demand.unserved + 1 })
+      const { fresh, refused, unserved, ...rest } = demandOf(model)
+      models.set(model, { ...rest, fresh: fresh + 1, refused: refused + 1, unserved: unserved + 1 })
       refusedAtMs.set(model, performance.now())
       await send()
     },

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { toReportedEngines, WORKER_BEATS, type ReportedEngine } from '#libs/event-bus/heartbeat.ts'
+import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sumMetric } from '../../support/cluster.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startApp, type RunningApp } from '../../support/processes.ts'
@@ -21,14 +22,16 @@ let simulator: RunningApp
 let worker: RunningApp
 let folder: string
 let restartFile: string
-const capacities: Capacity[] = []
-const last = () => capacities.at(-1)
+const states: ReportedEngine[] = []
+const last = () => states.at(-1)
 
 beforeAll(async () => {
   redis = await createRedis()
   subscriber = new Redis(redis.url)
   const log = pino({ level: 'silent' })
-  await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => capacities.push(capacity))
+  await subscribeSignal({ subscriber, log }, WORKER_BEATS, (worker) =>
+    states.push(...toReportedEngines(worker)),
+  )
   folder = await mkdtemp(join(tmpdir(), 'engine-life-'))
   restartFile = join(folder, 'restart-engine')
 })
@@ -73,7 +76,7 @@ test('a worker reports itself from its start on, before its engine answers', asy
     kvUsed: 0,
     kvCapacity: 8_192 * 16,
   })
-  expect(capacities.findLast(({ phase }) => phase === 'loading')?.id).toBe(last()?.id)
+  expect(states.findLast(({ phase }) => phase === 'loading')?.id).toBe(last()?.id)
 })
 
 test('a dead engine is restarted through the file, which goes as soon as the old process is gone', async () => {
@@ -97,7 +100,7 @@ test('a dead engine is restarted through the file, which goes as soon as the old
 })
 
 test('an engine that listens before it is loaded is waited for: no restart, and no generation before it is healthy', async () => {
-  const { length } = capacities
+  const { length } = states
   await changeFaults({ dead: true, loadMs: 3_000 })
   await expect.poll(() => existsSync(restartFile), WAIT).toBe(true)
   await changeFaults({ refuseConnections: true })
@@ -107,7 +110,7 @@ test('an engine that listens before it is loaded is waited for: no restart, and 
   await expect.poll(last, WAIT).toMatchObject({ phase: 'ready' })
   expect(Date.now() - listeningMs).toBeGreaterThan(2_500)
   expect(existsSync(restartFile)).toBe(false)
-  expect(capacities.slice(length).map(({ phase }) => phase)).not.toContain('sick')
+  expect(states.slice(length).map(({ phase }) => phase)).not.toContain('sick')
   await changeFaults({ loadMs: 0 })
 })
 

@@ -4,11 +4,10 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createWorkerBus, type WorkerBus } from '#apps/worker/worker-bus.ts'
 import { gatewayChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
-import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
-import { FORM } from '#libs/queue-redis/keys.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
+import { toBeat } from '../../support/heartbeats.ts'
 import { createRedis, sharedRedis, type TestRedis } from '../../support/redis.ts'
 import { text } from '../../unit/libs/event-bus/publishing-worker.ts'
 
@@ -35,9 +34,8 @@ beforeAll(async () => {
     servers: [connections(servers[0]), connections(servers[1])],
     worker: WORKER,
     presence: {
-      self: { id: WORKER, kind: 'worker', name: 'worker' },
       ttlMs: TTL_MS,
-      engines: () => [],
+      heartbeat: () => toBeat({ id: WORKER }),
       queue: open(sharedRedis()),
       onDeath,
       onCutOff: () => {},
@@ -96,7 +94,7 @@ test('control messages of all gateways are received', async () => {
 test('what is sent to a gateway that says that it is late is merged over turns of the event loop', async () => {
   const [late, other] = gateways
   const hand = open(servers[0].url)
-  const beat = { id: late.id, form: FORM, kind: 'gateway', name: 'late', engines: [], late: true }
+  const beat = { id: late.id, kind: 'gateway', name: 'late', late: true }
   const merged = async () => {
     await hand.publish(heartbeatChannel('gateway'), JSON.stringify(beat))
     for (const content of ['first of two', 'second of two']) {
@@ -110,35 +108,6 @@ test('what is sent to a gateway that says that it is late is merged over turns o
   expect(other.frames.some((text) => text.includes('first of two') && text.includes('second of two'))).toBe(
     false,
   )
-})
-
-test('the capacity of a worker is on every server, because a scaler may listen to any', async () => {
-  const received: Capacity[] = []
-  for (const { url } of servers) {
-    await subscribeSignal({ subscriber: open(url), log }, CAPACITY, (capacity) => received.push(capacity))
-  }
-  const capacity: Capacity = {
-    id: WORKER,
-    name: 'worker',
-    podUid: null,
-    node: null,
-    pool: null,
-    model: 'demo',
-    phase: 'loading',
-    slots: 0,
-    running: 0,
-    meanGenerationMs: null,
-    ended: 0,
-    promptTokens: 0,
-    cachedTokens: 0,
-    outputTokens: 0,
-    kvUsed: null,
-    kvCapacity: null,
-    loadingMs: 10,
-    cordonTerm: null,
-  }
-  bus.sendCapacity(capacity)
-  await expect.poll(() => received, WAIT).toEqual([capacity, capacity])
 })
 
 test('vectors lie on the server of their gateway', () => {
@@ -175,9 +144,8 @@ async function startGateway(server: TestRedis): Promise<Gateway> {
   })
   await subscriber.subscribe(gatewayChannel(id))
   const presence = await createPresence({
-    self: { id, kind: 'gateway', name: 'gateway' },
     ttlMs: TTL_MS,
-    engines: () => [],
+    heartbeat: () => ({ kind: 'gateway', id, name: 'gateway', late: false }),
     bus: open(server.url),
     subscriber,
     queue: open(sharedRedis()),

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import type { Role } from '#libs/admin-contract/roles.ts'
 import { onFilter } from '#libs/page-parts/filters.ts'
 import { openForm } from '#libs/page-parts/form.ts'
 import { copy, shortId } from '#libs/page-parts/id.ts'
@@ -190,6 +191,16 @@ function credentialTable(app: App, credentials: readonly Credential[], changed: 
   })
 }
 
+/** The rights of each role, in the order in which they are offered. */
+const ROLES: Readonly<Record<Role, string>> = {
+  viewer: 'sees everything, changes nothing',
+  support: 'accounts, keys, credits',
+  ops: 'the service',
+  owner: 'everything',
+}
+
+const isRole = (text: string | undefined): text is Role => text !== undefined && text in ROLES
+
 function createCredential(app: App, changed: () => void): void {
   openForm(app, {
     title: 'New credential',
@@ -206,12 +217,7 @@ function createCredential(app: App, changed: () => void): void {
         label: 'Role',
         kind: 'choice',
         value: 'viewer',
-        choices: [
-          { value: 'viewer', label: 'viewer: sees everything, changes nothing' },
-          { value: 'support', label: 'support: accounts, keys, credits' },
-          { value: 'ops', label: 'ops: the service' },
-          { value: 'owner', label: 'owner: everything' },
-        ],
+        choices: Object.entries(ROLES).map(([role, may]) => ({ value: role, label: `${role}: ${may}` })),
       },
       { name: 'reason', label: 'Reason' },
     ],
@@ -220,7 +226,7 @@ function createCredential(app: App, changed: () => void): void {
     async run({ name = '', role, reason = '' }) {
       const made = await change('/credentials', {
         name,
-        role: role === 'owner' || role === 'ops' || role === 'support' ? role : 'viewer',
+        role: isRole(role) ? role : 'viewer',
         ...(reason === '' ? {} : { reason }),
       })
       changed()

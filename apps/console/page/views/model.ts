@@ -54,7 +54,7 @@ export const open: OpenScreen = (app, { path }) => {
       html`<div class="head">
           <h1>
             ${id}
-            ${live.view?.model ? mark(STATES[live.view.model.state].meaning, stateText(live.view.model)) : nothing}
+            ${live.view?.model ? mark(STATES[live.view.model.state], stateText(live.view.model)) : nothing}
           </h1>
           ${asOf(live)}
         </div>
@@ -101,7 +101,7 @@ export const open: OpenScreen = (app, { path }) => {
 }
 
 function stateText({ state, shortSlots }: ModelNow): string {
-  return state === 'short' ? `short of ${shortSlots} slots` : STATES[state].word
+  return state === 'short' ? `short of ${shortSlots} slots` : state
 }
 
 function tiles(model: ModelNow): TemplateResult {

@@ -21,14 +21,19 @@ const STATE_EVERY_MS = 10_000
 /** If billing reads settlements with a delay of more than this, charges and the expiry of holds are late. */
 const OLD_WATERMARK_MS = 30_000
 
-export const STATES: Readonly<Record<ModelLine['state'], { meaning: Meaning; word: string }>> = {
-  ok: { meaning: 'good', word: 'ok' },
-  short: { meaning: 'bad', word: 'short' },
-  warming: { meaning: 'busy', word: 'warming' },
-  unserved: { meaning: 'bad', word: 'unserved' },
-  'switched-off': { meaning: 'off', word: 'off' },
-  fixed: { meaning: 'off', word: 'fixed' },
+/** The meaning of each state of a model, the states that need an operator first. */
+export const STATES: Readonly<Record<ModelLine['state'], Meaning>> = {
+  unserved: 'bad',
+  starved: 'bad',
+  short: 'bad',
+  warming: 'busy',
+  serving: 'good',
+  stopped: 'off',
+  off: 'off',
+  fixed: 'off',
+  disabled: 'off',
 }
+const RANKS = Object.keys(STATES)
 
 /** The first screen: the problems of the service, the gravest first, and its load. */
 export const open: OpenScreen = (app) => {
@@ -83,8 +88,8 @@ export const open: OpenScreen = (app) => {
 }
 
 function byTrouble(models: readonly ModelLine[]): readonly ModelLine[] {
-  const rank = { unserved: 0, short: 1, warming: 2, ok: 3, fixed: 4, 'switched-off': 5 } as const
-  return models.toSorted((a, b) => rank[a.state] - rank[b.state] || b.askedPerS - a.askedPerS)
+  const rank = ({ state }: ModelLine) => RANKS.indexOf(state)
+  return models.toSorted((a, b) => rank(a) - rank(b) || b.askedPerS - a.askedPerS)
 }
 
 /** Lists the problems, the gravest first, in text that a screen reader announces when it changes. */
@@ -191,7 +196,7 @@ function modelColumns(sparklines: Readonly<Record<string, Series>>): readonly Co
     },
     {
       name: 'State',
-      cell: ({ state }) => mark(STATES[state].meaning, STATES[state].word),
+      cell: ({ state }) => mark(STATES[state], state),
       sortBy: ({ state }) => state,
     },
     {

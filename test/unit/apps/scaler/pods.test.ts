@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createJoinPods, Deployment, Pod, ScaledObject, toSwitches } from '#apps/scaler/pods.ts'
-import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { toReportedEngines, type ReportedEngine } from '#libs/event-bus/heartbeat.ts'
+import { toBeat } from '../../../support/heartbeats.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
 const secondsAgo = (seconds: number) => new Date(NOW - seconds * 1_000).toISOString()
@@ -12,32 +13,12 @@ const toPod = (fields: { metadata?: object; spec?: object; status?: object } = {
     status: { phase: 'Running', conditions: [], ...fields.status },
   })
 
-const CAPACITY: Capacity = {
-  id: 'worker',
-  name: 'pod',
-  podUid: 'uid',
-  node: null,
-  pool: null,
-  model: 'chat',
-  phase: 'ready',
-  slots: 4,
-  running: 3,
-  meanGenerationMs: null,
-  ended: 0,
-  promptTokens: 0,
-  cachedTokens: 0,
-  outputTokens: 0,
-  kvUsed: null,
-  kvCapacity: null,
-  loadingMs: null,
-  cordonTerm: null,
-}
-
-/** Creates the join with one worker's last report, or without a report. */
-function joinWith(capacity: Partial<Capacity> | null, isKnown = capacity !== null) {
+/** Creates the join with one worker's last heartbeat, or without one. */
+function joinWith(fields: Partial<ReportedEngine> | null, isKnown = fields !== null) {
+  const [engine] = toReportedEngines(toBeat({ name: 'pod', podUid: 'uid' }, { running: 3 }))
+  if (engine === undefined) throw new Error('the heartbeat has no engine')
   return createJoinPods({
-    ofPod: () =>
-      capacity === null ? null : { capacity: { ...CAPACITY, ...capacity }, heardMs: 0, idleReports: 2 },
+    ofPod: () => (fields === null ? null : { engine: { ...engine, ...fields }, heardMs: 0, idleReports: 2 }),
     knowsPod: () => isKnown,
   })
 }

@@ -1,34 +1,15 @@
 import { expect, test } from 'vitest'
 import { createPicture } from '#apps/console/live/picture.ts'
 import { describeProcess, type GatewayReport, type ModelReport } from '#libs/event-bus/reports.ts'
-import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { toBeat } from '../../../../support/heartbeats.ts'
 
-const CAPACITY: Capacity = {
-  id: 'w1',
-  name: 'worker-0',
-  podUid: null,
-  node: null,
-  pool: null,
-  model: 'chat',
-  phase: 'ready',
-  slots: 64,
-  running: 64,
-  meanGenerationMs: 7_350,
-  ended: 0,
-  promptTokens: 0,
-  cachedTokens: 0,
-  outputTokens: 0,
-  kvUsed: 91,
-  kvCapacity: 100,
-  loadingMs: null,
-  cordonTerm: null,
-}
+const BUSY = { slots: 64, running: 64, meanGenerationMs: 7_350, kvUsed: 91, kvCapacity: 100 }
+const beatOf = (engine: Partial<EngineState> = {}, id = 'w1') => toBeat({ id }, { ...BUSY, ...engine })
 const MODEL: ModelReport = {
-  catalog: 'on',
+  catalog: null,
   asked: 0,
   refused: {},
-  completed: 0,
-  cancelled: 0,
   failed: {},
   queueMs: [],
   firstTokenMs: [],
@@ -66,14 +47,14 @@ function setUp() {
   }
 }
 
-test('rates, waiting and shortage of a model follow from capacities, reports and the queue', () => {
+test('rates, waiting and shortage of a model follow from heartbeats, reports and the queue', () => {
   const { picture, pass, chat } = setUp()
   let [asked, settled, output] = [0, 0, 0]
   pass(12, () => {
     asked += 12
     settled += 5
     output += 300
-    picture.receiveCapacity({ ...CAPACITY, outputTokens: output })
+    picture.receiveWorker(beatOf({ outputTokens: output }))
     picture.receiveReport(gateway({ asked, refused: { model_busy: asked / 4 }, oldestWaitMs: 9_000 }))
     picture.receiveQueues(new Map([['chat', { waiting: 261, settled }]]))
   })
@@ -100,7 +81,7 @@ test('rates, waiting and shortage of a model follow from capacities, reports and
 
 test('what only some sources know is not known, never zero', () => {
   const { picture, pass, chat } = setUp()
-  pass(1, () => picture.receiveCapacity({ ...CAPACITY, kvUsed: null, meanGenerationMs: null }))
+  pass(1, () => picture.receiveWorker(beatOf({ kvUsed: null, meanGenerationMs: null })))
   expect(chat()).toMatchObject({
     waiting: null,
     oldestWaitMs: null,
@@ -121,7 +102,7 @@ test('what only some sources know is not known, never zero', () => {
 
 test('a queue Redis that does not answer makes what waits unknown, and is a problem', () => {
   const { picture, pass, chat } = setUp()
-  const signals = () => picture.receiveCapacity(CAPACITY)
+  const signals = () => picture.receiveWorker(beatOf())
   pass(1, () => {
     signals()
     picture.receiveQueues(new Map([['chat', { waiting: 3, settled: 0 }]]))
@@ -136,8 +117,8 @@ test('a queue Redis that does not answer makes what waits unknown, and is a prob
 test('a worker is silent after 5 s, forgotten after 10 min, and at once when it had drained', () => {
   const { picture, pass } = setUp()
   pass(1, () => {
-    picture.receiveCapacity(CAPACITY)
-    picture.receiveCapacity({ ...CAPACITY, id: 'w2', phase: 'draining' })
+    picture.receiveWorker(beatOf())
+    picture.receiveWorker(beatOf({ phase: 'draining' }, 'w2'))
   })
   const states = () => picture.workers().workers.map(({ worker, state }) => `${worker} ${state}`)
   expect(states()).toEqual(['w1 ready', 'w2 draining'])
@@ -149,7 +130,7 @@ test('a worker is silent after 5 s, forgotten after 10 min, and at once when it 
 
 test('unwatched, a worker of which something came within 40 s is not silent', () => {
   const { picture, pass } = setUp()
-  pass(1, () => picture.receiveCapacity(CAPACITY))
+  pass(1, () => picture.receiveWorker(beatOf()))
   picture.setWatched(false)
   pass(30)
   expect(picture.workers().workers).toMatchObject([{ state: 'ready' }])
@@ -161,14 +142,23 @@ test('unwatched, a worker of which something came within 40 s is not silent', ()
   expect(picture.workers().workers).toMatchObject([{ state: 'silent' }])
 })
 
-test('a model without a worker is unserved, warming while one loads, and as the catalog says', () => {
+test('a model without a worker is as the scaler says, warming while one loads, and as the catalog says', () => {
   const { picture, pass, chat } = setUp()
   pass(1, () => picture.receiveReport(gateway({})))
   expect(chat()?.state).toBe('unserved')
-  pass(1, () => picture.receiveCapacity({ ...CAPACITY, phase: 'loading', slots: 0, running: 0 }))
+  const scale = { model: 'chat', ready: 0, target: 0, etaMs: null }
+  for (const [state, shown] of [
+    ['stopped', 'stopped'],
+    ['starved', 'starved'],
+    ['serving', 'unserved'],
+  ] as const) {
+    pass(1, () => picture.receiveStates({ term: 1, models: [{ ...scale, state }] }))
+    expect(chat()?.state).toBe(shown)
+  }
+  pass(1, () => picture.receiveWorker(beatOf({ phase: 'loading', slots: 0, running: 0 })))
   expect(chat()?.state).toBe('warming')
-  pass(1, () => picture.receiveReport(gateway({ catalog: 'off' })))
-  expect(chat()?.state).toBe('switched-off')
+  pass(1, () => picture.receiveReport(gateway({ catalog: 'disabled' })))
+  expect(chat()?.state).toBe('disabled')
   pass(1, () => picture.receiveReport(gateway({ catalog: 'fixed' })))
   expect(chat()?.state).toBe('fixed')
 })

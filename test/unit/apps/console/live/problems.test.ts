@@ -14,7 +14,7 @@ const QUIET: Facts = {
 function model(fields: Partial<ModelNow> = {}): ModelNow {
   return {
     id: 'chat',
-    state: 'ok',
+    state: 'serving',
     waiting: 0,
     oldestWaitMs: null,
     running: 0,
@@ -89,7 +89,7 @@ const CASES: readonly [name: string, facts: Partial<Facts>, forMs: number][] = [
   ['RedisDown', { sources: { busAwayMs: 0, queueAwayMs: 5_001 } }, 0],
   ['RedisMemory', { cluster: { ...QUIET.cluster, redisMemory: 0.81 } }, 0],
   ['ModelUnserved', { models: [model({ state: 'unserved', waiting: 1 })] }, 5_000],
-  ['ModelUnserved', { models: [model({ state: 'unserved', waiting: null, askedPerS: 0.1 })] }, 5_000],
+  ['ModelUnserved', { models: [model({ state: 'starved', waiting: null, askedPerS: 0.1 })] }, 5_000],
   ['ModelShort', { models: [SHORT] }, 10_000],
   ['QueueOld', { models: [{ ...SHORT, oldestWaitMs: 60_000 }] }, 10_000],
   ['ErrorBudgetBurnFast', { cluster: { ...QUIET.cluster, failedShare: 0.011 } }, 10_000],
@@ -142,9 +142,9 @@ test('what is well, or only not known, is no problem', () => {
     models: [
       model(),
       // No request asks for this model.
-      model({ id: 'idle', state: 'unserved' }),
+      model({ id: 'idle', state: 'stopped' }),
       model({ id: 'starting', state: 'warming', waiting: 3 }),
-      model({ id: 'off', state: 'switched-off' }),
+      model({ id: 'off', state: 'disabled' }),
       model({ id: 'fixed', state: 'fixed' }),
     ],
     workers: [

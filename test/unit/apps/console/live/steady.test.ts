@@ -4,7 +4,7 @@ import type { ModelNow } from '#libs/live-view/rows.ts'
 
 const ROW: ModelNow = {
   id: 'chat',
-  state: 'ok',
+  state: 'serving',
   waiting: 100,
   oldestWaitMs: 0,
   running: 100,

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { FORM } from '#libs/queue-redis/keys.ts'
 import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 
 function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 'worker') {
@@ -13,7 +12,7 @@ function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 
     contextWindow: 1,
   }
   const engines = [callFormat === undefined ? engine : { ...engine, callFormat }]
-  return { id: kind, form: FORM, kind, name: kind, engines, late: false } as const
+  return { id: kind, kind, engines } as const
 }
 
 test('the call format of a model is what its last worker reported, and unknown before', () => {

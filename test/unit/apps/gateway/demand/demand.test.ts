@@ -20,28 +20,8 @@ test('each request counts by its client’s mark and by its outcome, since the s
   demand.count({ ...REPEATED, outcome: 'unserved' })
   demand.count({ ...FRESH, model: 'b', outcome: 'accepted' })
   expect(demand.read()).toEqual({
-    a: {
-      fresh: 2,
-      repeated: 2,
-      accepted: 1,
-      busy: 2,
-      unserved: 1,
-      awaited: 0,
-      waiting: 0,
-      waitingTokens: 0,
-      unservedAgoMs: 0,
-    },
-    b: {
-      fresh: 1,
-      repeated: 0,
-      accepted: 1,
-      busy: 0,
-      unserved: 0,
-      awaited: 0,
-      waiting: 0,
-      waitingTokens: 0,
-      unservedAgoMs: null,
-    },
+    a: { fresh: 2, repeated: 2, refused: 3, unserved: 1, waitingTokens: 0, unservedAgoMs: 0 },
+    b: { fresh: 1, repeated: 0, refused: 0, unserved: 0, waitingTokens: 0, unservedAgoMs: null },
   })
 })
 
@@ -58,10 +38,10 @@ test('what waits is the sum of what waits now, however often a wait is ended', (
   const { demand } = setUp()
   const endFirst = demand.wait('a', 30)
   demand.wait('a', 12)
-  expect(demand.read()['a']).toMatchObject({ waiting: 2, waitingTokens: 42 })
+  expect(demand.read()['a']).toMatchObject({ waitingTokens: 42 })
   endFirst()
   endFirst()
-  expect(demand.read()['a']).toMatchObject({ waiting: 1, waitingTokens: 12 })
+  expect(demand.read()['a']).toMatchObject({ waitingTokens: 12 })
 })
 
 test('a model is left out a minute after its last request, and has its counts when it returns', () => {
@@ -79,7 +59,7 @@ test('a model for which something waits is never left out', () => {
   const { demand, clock } = setUp()
   const endWait = demand.wait('a', 5)
   clock.nowMs += 300_000
-  expect(demand.read()['a']).toMatchObject({ fresh: 0, waiting: 1 })
+  expect(demand.read()['a']).toMatchObject({ fresh: 0, waitingTokens: 5 })
   endWait()
   expect(demand.read()).toEqual({})
 })
@@ -91,16 +71,10 @@ test('a message of these numbers is one that scalers can read', () => {
   expect(DEMAND.schema.parse(JSON.parse(JSON.stringify(message)))).toEqual(message)
 })
 
-test('what waits for its model’s start is counted beside its outcome, and reported at once', () => {
+test('what waits for its model’s start is counted as unserved, not as refused, and reported at once', () => {
   const { demand, unserved } = setUp()
   demand.count({ ...FRESH, outcome: 'accepted' })
   demand.awaitStart('a')
   expect(unserved()).toBe(1)
-  expect(demand.read()['a']).toMatchObject({
-    fresh: 1,
-    accepted: 1,
-    awaited: 1,
-    unserved: 0,
-    unservedAgoMs: null,
-  })
+  expect(demand.read()['a']).toMatchObject({ fresh: 1, refused: 0, unserved: 1, unservedAgoMs: null })
 })

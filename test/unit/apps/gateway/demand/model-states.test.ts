@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { createModelStates } from '#apps/gateway/demand/model-states.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 
 function setUp() {
   const clock = { nowMs: 0 }
   const states = createModelStates(() => clock.nowMs)
-  const apply = (term: number, ...models: ModelState[]) => states.apply({ term, models })
+  const apply = (term: number, ...models: ModelScale[]) => states.apply({ term, models })
   return { states, clock, apply }
 }
 
-const model = (fields: Partial<ModelState> = {}): ModelState => ({
+const model = (fields: Partial<ModelScale> = {}): ModelScale => ({
   model: 'a',
   state: 'warming',
   ready: 0,

@@ -5,7 +5,7 @@ import { createAdmit } from '#apps/gateway/generation/admit.ts'
 import { createRefusals } from '#apps/gateway/generation/refusals.ts'
 import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
 /** The tokens of a generation, where a test does not say more. */
@@ -23,7 +23,7 @@ export function setUp(options: {
   /** True if the catalog still has the model. */
   sold?: boolean
   /** The state of the model that the scaler published. */
-  state?: Pick<ModelState, 'state' | 'etaMs'>
+  state?: Pick<ModelScale, 'state' | 'etaMs'>
 }) {
   const clock = { nowMs: 0 }
   const picture = createClusterPicture(() => 0)
@@ -32,10 +32,7 @@ export function setUp(options: {
     const means = { meanGenerationMs: meanMs, slotTokensPerS: measured }
     picture.applyHeartbeat({
       id: `worker-${at}`,
-      form: 2,
       kind: 'worker',
-      name: `worker-${at}`,
-      late: false,
       engines: [{ model: 'demo-chat', ready: true, slots, running, ...means, contextWindow: 4_096 }],
     })
   }

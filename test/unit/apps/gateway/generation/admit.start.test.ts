@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { EngineState, Heartbeat } from '#libs/event-bus/heartbeat.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
+import { toBeat } from '../../../../support/heartbeats.ts'
 import { BUSY_ENGINES, setUp } from './admit-under-test.ts'
 
 test('a request that asks to wait for a model that is being started is admitted', () => {
@@ -12,7 +12,7 @@ test('a request that asks to wait for a model that is being started is admitted'
   })
   expect(demanded()).toBeUndefined()
   admission.startWait?.begin()
-  expect(demanded()).toMatchObject({ awaited: 1, unserved: 0 })
+  expect(demanded()).toMatchObject({ unserved: 1, refused: 0 })
   admission.claimed({ waitedMs: 20_000 })
   admission.leave()
   expect(startEnds).toEqual(['started'])
@@ -32,7 +32,9 @@ test('the time that a model takes to start does not count as slowness of its que
   const { admit, picture, clock } = setUp({ state })
   const waits = [admit(generationCall({ startWaitS: 30 })), admit(generationCall({ startWaitS: 30 }))]
   for (const { queued } of waits) queued(10_000)
-  picture.applyHeartbeat(heartbeat({ slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }))
+  picture.applyHeartbeat(
+    toBeat({}, { model: 'demo-chat', slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }),
+  )
   clock.nowMs = 300_000
   for (const { claimed } of waits) claimed({ waitedMs: 300_000 })
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
@@ -65,7 +67,7 @@ test('waits that are too many, or that the record refuses, are model_warming and
   })
   admitted[0]?.leave()
   expect(startEnds).toEqual(['refused', 'refused'])
-  expect(demanded()).toMatchObject({ unserved: 2, busy: 0 })
+  expect(demanded()).toMatchObject({ unserved: 2, refused: 2 })
   // The record's refusal holds for a moment.
   expect(() => admit(call)).toThrow(expect.objectContaining({ code: 'model_warming' }))
 })
@@ -88,22 +90,9 @@ test('a model that was not started in time is warming, busy or unavailable, as i
   const model = { model: 'demo-chat', ready: 0, target: 1, etaMs: null }
   modelStates.apply({ term: 1, models: [{ ...model, state: 'starved' }] })
   expect(notStarted()).toMatchObject({ code: 'model_unavailable', cause })
-  picture.applyHeartbeat(heartbeat({ slots: 1, running: 1, meanGenerationMs: null, slotTokensPerS: null }))
+  picture.applyHeartbeat(toBeat({}, { model: 'demo-chat', slots: 1, running: 1 }))
   expect(notStarted()).toMatchObject({ code: 'model_busy', cause })
 })
-
-function heartbeat(
-  engine: Pick<EngineState, 'slots' | 'running' | 'meanGenerationMs' | 'slotTokensPerS'>,
-): Heartbeat {
-  return {
-    id: 'worker-1',
-    form: 2,
-    kind: 'worker',
-    name: 'worker-1',
-    late: false,
-    engines: [{ model: 'demo-chat', ready: true, contextWindow: 4_096, ...engine }],
-  }
-}
 
 test('a refusal for a busy model does not hold for a model that has lost its worker', () => {
   const engines = [{ slots: 4, running: 4, meanMs: 1_000 }]

@@ -148,7 +148,7 @@ test('a caller who can pay for nothing is refused before all else, and is no dem
     )
   }
   expect(unserved.demanded()).toBeUndefined()
-  expect(served.demanded()).toMatchObject({ fresh: 1, busy: 1 })
+  expect(served.demanded()).toMatchObject({ fresh: 1, refused: 1 })
 })
 
 test('the fifth new large grammar of an account waits until one of the others is compiled', () => {
@@ -234,12 +234,12 @@ test('a ready worker serves the model, whatever a scaler publishes', () => {
 test('refusals that more workers would prevent count as demand, others do not', () => {
   const unserved = setUp({})
   unserved.refusal()
-  expect(unserved.demanded()).toMatchObject({ fresh: 1, unserved: 1, busy: 0, unservedAgoMs: 0 })
+  expect(unserved.demanded()).toMatchObject({ fresh: 1, unserved: 1, refused: 1, unservedAgoMs: 0 })
 
   const busy = setUp({ engines: BUSY_ENGINES })
   busy.admit(generationCall()).refuse(queue(140))
   expect(() => busy.admit(generationCall({ isRepeated: true }))).toThrow('is busy')
-  expect(busy.demanded()).toMatchObject({ fresh: 1, repeated: 1, busy: 2, unserved: 0 })
+  expect(busy.demanded()).toMatchObject({ fresh: 1, repeated: 1, refused: 2, unserved: 0 })
 
   for (const { refusal, demanded } of [
     setUp({ engines: BUSY_ENGINES, barred: true }),
@@ -258,7 +258,7 @@ test('an account with plainly too many waiting in this gateway is refused before
   // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
   expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
-  expect(demanded()).toMatchObject({ busy: 1 })
+  expect(demanded()).toMatchObject({ refused: 1 })
   const other = { ...generationCall().caller, accountId: 'another-account' }
   expect(() => admit(generationCall({ caller: other }))).not.toThrow()
 

@@ -150,10 +150,7 @@ export function setUp(
     remainingMs: () => begunMs + 60_000 - Date.now(),
   })
   const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
-  const waiting = () => {
-    const [load] = Object.values(demand.read())
-    return [load?.waiting ?? 0, load?.waitingTokens ?? 0]
-  }
+  const waiting = () => Object.values(demand.read())[0]?.waitingTokens ?? 0
   return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
+import type { ModelState } from '#libs/contracts/model-state.ts'
 import { CLAIMED, NEXT, setUp, WAITING } from './dispatch-under-test.ts'
 
 beforeEach(() => {
@@ -14,12 +15,12 @@ afterEach(() => {
 function startWait(limitMs = 10_000) {
   const begunMs = Date.now()
   const ends: string[] = []
-  const now: { outlook: ReturnType<StartWait['outlook']> } = { outlook: 'coming' }
+  const now: { state: ModelState } = { state: 'warming' }
   const wait: StartWait = {
     limitS: 10,
     leftMs: () => begunMs + limitMs - Date.now(),
     expectedMs: () => 2_000,
-    outlook: () => now.outlook,
+    state: () => now.state,
     begin: () => {},
     end: (how) => void ends.push(how),
   }
@@ -54,7 +55,7 @@ test('a start that fails ends the wait at the next look', async () => {
   const { wait, now, ends } = startWait()
   const { dispatched, log, after } = setUp([WAITING], { ...STARTING, startWait: wait })
   await dispatched.begin()
-  now.outlook = 'none'
+  now.state = 'starved'
   await after(3_000)
   expect(log.at(-1)).toBe('lose not-started')
   expect(ends).toEqual(['failed'])
@@ -83,7 +84,7 @@ test('a start that is predicted for after the deadline is waited for, but not on
   dispatched.close()
 
   const silent = startWait(40_000)
-  silent.now.outlook = 'unknown'
+  silent.now.state = 'unserved'
   const other = setUp([WAITING], { served: false, startWait: silent.wait })
   await other.dispatched.begin()
   await other.after(9_000)

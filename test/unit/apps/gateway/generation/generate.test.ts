@@ -272,7 +272,7 @@ test('a generation is measured once, its first token when it arrived, though it 
   await collect(events)
   expect(await countsOf(registry, 'gen_ai_server_request_duration_seconds')).toHaveLength(1)
   expect(await registry.metrics()).toMatch(/gen_ai_server_time_to_first_token_seconds_sum\{.*\} 1\n/u)
-  expect(demanded()).toMatchObject({ fresh: 1, accepted: 1 })
+  expect(demanded()).toMatchObject({ fresh: 1, refused: 0 })
 })
 
 test('a refusal of admission reserves nothing, settles nothing, and is measured', async () => {
@@ -296,7 +296,7 @@ test('the wait for a start begins once the generation is queued, and is no time 
       limitS: 30,
       leftMs: () => 30_000,
       expectedMs: () => null,
-      outlook: () => 'coming',
+      state: () => 'warming',
       begin: () => void begun.push(...log),
       end: () => {},
     },

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
-function setUp(options: { state?: ModelState['state'] | null; etaMs?: number | null } = {}) {
+function setUp(options: { state?: ModelScale['state'] | null; etaMs?: number | null } = {}) {
   const now = {
     ms: 1_000,
     served: false,
@@ -119,21 +119,15 @@ test('the client learns of the predicted time until a worker is ready or the wai
   expect(wait.expectedMs()).toBeNull()
 })
 
-test('no worker comes if the scaler finds no GPU or may start none, or the model is not sold any more', () => {
+test('the state is that of the workers, the catalog or the scaler', () => {
   const { waits, now, callOf } = setUp()
   const wait = waits.enter(callOf())
-  for (const [state, outlook] of [
-    ['warming', 'coming'],
-    ['stopped', 'coming'],
-    [null, 'unknown'],
-    ['starved', 'none'],
-    ['off', 'none'],
-  ] as const) {
+  for (const state of ['warming', 'stopped', 'starved', 'off', null] as const) {
     now.state = state
-    expect([state, wait.outlook()]).toEqual([state, outlook])
+    expect(wait.state()).toBe(state ?? 'unserved')
   }
   now.served = true
-  expect(wait.outlook()).toBe('coming')
+  expect(wait.state()).toBe('serving')
   Object.assign(now, { served: false, state: 'warming', sold: false })
-  expect(wait.outlook()).toBe('none')
+  expect(wait.state()).toBe('disabled')
 })

@@ -1,27 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCapacityReader } from '#apps/scaler/signals/read-capacity.ts'
-import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
-
-const WORKER: Capacity = {
-  id: 'a',
-  name: 'pod-a',
-  podUid: 'uid-a',
-  node: null,
-  pool: null,
-  model: 'chat',
-  phase: 'ready',
-  slots: 10,
-  running: 0,
-  meanGenerationMs: null,
-  ended: 0,
-  promptTokens: 0,
-  cachedTokens: 0,
-  outputTokens: 0,
-  kvUsed: null,
-  kvCapacity: null,
-  loadingMs: null,
-  cordonTerm: null,
-}
+import type { ReportedEngine } from '#libs/event-bus/heartbeat.ts'
+import { toBeat, toEngine } from '../../../../support/heartbeats.ts'
 
 function startReader() {
   let now = 0
@@ -31,7 +11,10 @@ function startReader() {
     pass(ms: number) {
       now += ms
     },
-    send: (fields: Partial<Capacity> = {}) => reader.receive({ ...WORKER, ...fields }),
+    send(fields: Partial<ReportedEngine> = {}) {
+      const { id = 'a', name = 'pod-a', podUid = 'uid-a', cordonTerm = null, ...engine } = fields
+      reader.receive(toBeat({ id, name, podUid, cordonTerm }, { slots: 10, ...engine }))
+    },
   }
 }
 
@@ -44,6 +27,17 @@ test('what runs is summed over workers that report, of this model alone', () => 
   expect(reader.load('chat')).toMatchObject({ running: 7, ready: 2, slotsPerReplica: 15 })
   pass(6_000)
   expect(reader.load('chat')).toMatchObject({ running: 4, ready: 1, slotsPerReplica: 20 })
+})
+
+test('the engines of one worker are kept apart', () => {
+  const { reader, pass } = startReader()
+  const engines = [toEngine({ running: 1, ended: 900 }), toEngine({ model: 'other', running: 2, ended: 5 })]
+  for (let second = 0; second < 3; second += 1) {
+    reader.receive({ ...toBeat(), engines })
+    pass(1_000)
+  }
+  expect(reader.load('chat')).toMatchObject({ running: 1, ready: 1 })
+  expect(reader.load('other')).toMatchObject({ running: 2, ready: 1 })
 })
 
 test('means are kept without workers, and unknown before the first', () => {
@@ -89,9 +83,9 @@ test('a pod has the worker of its uid, the newest one after a restart, and by na
   pass(1_000)
   send({ id: 'restarted' })
   send({ id: 'outside', name: 'pod-b', podUid: null })
-  expect(reader.ofPod({ name: 'pod-a', uid: 'uid-a' })?.capacity.id).toBe('restarted')
+  expect(reader.ofPod({ name: 'pod-a', uid: 'uid-a' })?.engine.id).toBe('restarted')
   expect(reader.ofPod({ name: 'pod-a', uid: 'another' })).toBeNull()
-  expect(reader.ofPod({ name: 'pod-b', uid: 'any' })?.capacity.id).toBe('outside')
+  expect(reader.ofPod({ name: 'pod-b', uid: 'any' })?.engine.id).toBe('outside')
   pass(20_000)
   expect(reader.ofPod({ name: 'pod-a', uid: 'uid-a' })).toBeNull()
   expect(reader.knowsPod({ uid: 'uid-a' })).toBe(true)

@@ -6,8 +6,7 @@ function startReader() {
   let now = 1_000_000
   const woken: string[] = []
   const reader = createDemandReader({ nowMs: () => now, onUnserved: (model) => woken.push(model) })
-  const counts = { fresh: 0, repeated: 0, accepted: 0, busy: 0, unserved: 0, awaited: 0 }
-  const zero = { ...counts, waiting: 0, waitingTokens: 0 }
+  const zero = { fresh: 0, repeated: 0, refused: 0, unserved: 0, waitingTokens: 0 }
   return {
     reader,
     woken,
@@ -67,11 +66,11 @@ test('a lost message heals, and what came during an outage of the bus is no burs
 
 test.each([
   // Ten clients are all refused and mark their repeated requests, so the load is that of ten clients.
-  { counters: { fresh: 60, repeated: 600, busy: 600 }, perSecond: 1 },
+  { counters: { fresh: 60, repeated: 600, refused: 600 }, perSecond: 1 },
   // These clients do not mark repeated requests, so each refusal counts half.
-  { counters: { fresh: 660, busy: 600 }, perSecond: 6 },
-  { counters: { fresh: 60, unserved: 60 }, perSecond: 0.5 },
-  { counters: { fresh: 60, accepted: 60 }, perSecond: 1 },
+  { counters: { fresh: 660, refused: 600 }, perSecond: 6 },
+  { counters: { fresh: 60, refused: 60, unserved: 60 }, perSecond: 0.5 },
+  { counters: { fresh: 60 }, perSecond: 1 },
 ])('of $counters in a minute $perSecond generations per second were offered', ({ counters, perSecond }) => {
   const { reader, send, pass } = startReader()
   pass(120_000)
@@ -123,7 +122,7 @@ test('a request that waits for its model’s start wakes at once, and is offered
   pass(60_000)
   send('a')
   pass(1_000)
-  send('a', { fresh: 60, accepted: 60, awaited: 60, waiting: 60 })
+  send('a', { fresh: 60, unserved: 60 })
   expect(woken).toEqual(['chat'])
   expect(reader.load('chat')).toMatchObject({ freshPerS: 4, unserved: false })
 })

@@ -1,23 +1,11 @@
 import { expect, test } from 'vitest'
 import { countRoom } from '#apps/worker/intake/count-room.ts'
-import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { toBeat, toEngine } from '../../../../support/heartbeats.ts'
 
-const peer = (engines: Partial<Heartbeat['engines'][number]>[]): Heartbeat => ({
-  id: 'w',
-  form: 2,
-  kind: 'worker',
-  name: 'w',
-  late: false,
-  engines: engines.map((engine) => ({
-    model: 'a',
-    ready: true,
-    slots: 4,
-    running: 1,
-    meanGenerationMs: null,
-    slotTokensPerS: null,
-    contextWindow: 4_096,
-    ...engine,
-  })),
+const peer = (engines: Partial<EngineState>[]) => ({
+  ...toBeat(),
+  engines: engines.map((engine) => toEngine({ model: 'a', slots: 4, running: 1, ...engine })),
 })
 
 test('room is the free slots of ready engines of the model', () => {

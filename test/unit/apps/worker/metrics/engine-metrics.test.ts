@@ -1,26 +1,16 @@
 import { Registry } from '@prometheus-io/client'
 import { expect, test } from 'vitest'
 import { createEngineMetrics } from '#apps/worker/metrics/engine-metrics.ts'
+import { toEngine } from '../../../../support/heartbeats.ts'
 
 test('an engine shows its phase, its cache where it is known, its tokens, starts, restarts and waits', async () => {
   const registry = new Registry()
+  const tokens = { promptTokens: 300, cachedTokens: 100, outputTokens: 20 }
   const metrics = createEngineMetrics({
     registry,
     engines: () => [
-      {
-        model: 'demo',
-        phase: 'cordoned',
-        kv: { used: null, capacity: 100 },
-        engine: { version: null, waiting: null },
-        tokens: null,
-      },
-      {
-        model: 'demo',
-        phase: 'ready',
-        kv: { used: 40, capacity: 100 },
-        engine: { version: '0.32.0', waiting: 3 },
-        tokens: { promptTokens: 300, cachedTokens: 100, outputTokens: 20 },
-      },
+      toEngine({ model: 'demo', phase: 'cordoned', kvCapacity: 100 }),
+      toEngine({ model: 'demo', kvUsed: 40, kvCapacity: 100, version: '0.32.0', waiting: 3, ...tokens }),
     ],
   })
   metrics.noteLoad('demo', 90_000)
