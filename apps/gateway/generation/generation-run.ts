@@ -194,7 +194,7 @@ class GenerationRun implements Run {
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
     this.#shares.claimed()
-    this.#admission.claimed(claim)
+    this.#admission.claimed()
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
     const isFirst = this.choice === 0 && !this.#progress.wasClaimed()

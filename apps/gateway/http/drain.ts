@@ -25,9 +25,7 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     if (draining) {
       reply.header('connection', 'close')
-      throw new ApiError('model_unavailable', 'This gateway is shutting down.', {
-        retryAfterS: RETRY_AFTER_S.shuttingDown,
-      })
+      throw shuttingDown()
     }
     inProgress += 1
     // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
@@ -44,4 +42,11 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
     app.server.once('close', () => clearInterval(timer))
     await idle
   }
+}
+
+/** Returns the error of a request that this gateway does not serve because it stops. */
+export function shuttingDown(): ApiError {
+  return new ApiError('model_unavailable', 'This gateway is shutting down.', {
+    retryAfterS: RETRY_AFTER_S.shuttingDown,
+  })
 }

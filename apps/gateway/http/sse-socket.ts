@@ -179,7 +179,8 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
   const { socket } = response
   reply.hijack()
   socket?.cork()
-  response.writeHead(200, HEADERS)
+  // Headers that hooks have set on the reply, which a hijacked response would lose.
+  response.writeHead(200, { ...reply.getHeaders(), ...HEADERS })
   response.flushHeaders()
   const send = chooseWriter(response)
   send(events)

@@ -13,7 +13,7 @@ test('a request that asks to wait for a model that is being started is admitted'
   expect(demanded()).toBeUndefined()
   admission.startWait?.begin()
   expect(demanded()).toMatchObject({ awaited: 1, unserved: 0 })
-  admission.claimed({ waitedMs: 20_000 })
+  admission.claimed()
   admission.leave()
   expect(startEnds).toEqual(['started'])
 })
@@ -34,7 +34,7 @@ test('the time that a model takes to start does not count as slowness of its que
   for (const { queued } of waits) queued(10_000)
   picture.applyHeartbeat(heartbeat({ slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }))
   clock.nowMs = 300_000
-  for (const { claimed } of waits) claimed({ waitedMs: 300_000 })
+  for (const { claimed } of waits) claimed()
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
 

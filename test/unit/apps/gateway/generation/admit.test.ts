@@ -288,23 +288,3 @@ test('a few huge requests are as many as many small ones', () => {
   admit(generationCall())
   expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
 })
-
-test('an account whose requests wait longer than the tokens before them take may have fewer before the next one', () => {
-  const { admit } = setUp({ engines: BUSY_ENGINES })
-  const waits = (costAhead: number, waitedMs: number) => {
-    const admission = admit(generationCall())
-    admission.queued(costAhead)
-    admission.claimed({ waitedMs })
-    return admission.place.mostAhead
-  }
-  // The engines take 400 tokens in a second, so 4,000 tokens take 10 s.
-  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 30_000)
-  expect(waits(4_000, 30_000)).toBeCloseTo(4_000, -1)
-  const other = { ...generationCall().caller, accountId: 'another-account' }
-  expect(admit(generationCall({ caller: other })).place.mostAhead).toBe(12_000)
-  // Short waits depend on chance.
-  for (let turn = 0; turn < 200; turn += 1) waits(100, 0)
-  expect(waits(100, 0)).toBeCloseTo(4_000, -1)
-  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 10_000)
-  expect(waits(4_000, 10_000)).toBeCloseTo(12_000, -1)
-})
