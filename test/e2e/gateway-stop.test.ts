@@ -51,11 +51,12 @@ test('a stopping gateway is unready at once, refuses new work, and ends by itsel
 test('while its bus is stalled, every stream of a stopping gateway ends with an error, and waits for credits at once', async ({
   cluster,
 }) => {
-  const { hostname: host, port } = new URL(cluster.redisUrl)
-  const bus = await startTcpProxy([{ host, port: Number(port) }])
+  const url = new URL(cluster.redisUrl)
+  const bus = await startTcpProxy([{ host: url.hostname, port: Number(url.port) }])
   onTestFinished(bus.close)
+  url.port = String(bus.port)
   const gateway = await startOwnGateway(cluster, {
-    BUS_REDIS_URL: `redis://127.0.0.1:${bus.port}`,
+    BUS_REDIS_URL: url.href,
     DRAIN_GRACE_MS: '4000',
     STREAM_HEADERS_AFTER_S: '1',
   })

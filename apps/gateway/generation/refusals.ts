@@ -53,7 +53,7 @@ const LONGER = 1.5
 const SHORTER = 0.99
 /** Multiplies the margin if the wait ends early, because it was too long. */
 const TOO_LONG = 0.8
-/** Before the first promise of an account the margin is the time of this many claims. */
+/** Before the first promise of an account the margin is the time of this many claims, at most half of the drain bound. */
 const FIRST_CLAIMS = 8
 type Known = {
   /** Null before the first promise. */
@@ -104,7 +104,7 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
       if (left > 0) return left
       const known = byAccount.get(account)
       const wasBroken = findDue(known) !== null
-      const before = known?.marginMs ?? FIRST_CLAIMS * claimMs
+      const before = known?.marginMs ?? Math.min(FIRST_CLAIMS * claimMs, drainBoundMs / 2)
       // With a longer margin, the queue of a refused account could be empty before its wait ends.
       const marginMs = Math.min(drainBoundMs, Math.max(claimMs, wasBroken ? before * LONGER : before))
       // Each claim takes a whole generation from the queue, so there is room only after the next claim. On average,

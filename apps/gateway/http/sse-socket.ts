@@ -179,8 +179,11 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
   const { socket } = response
   reply.hijack()
   socket?.cork()
-  // Headers that hooks have set on the reply, which a hijacked response would lose.
-  response.writeHead(200, { ...reply.getHeaders(), ...HEADERS })
+  // A hijacked response would lose the headers that hooks have set on the reply.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value)
+  }
+  response.writeHead(200, HEADERS)
   response.flushHeaders()
   const send = chooseWriter(response)
   send(events)

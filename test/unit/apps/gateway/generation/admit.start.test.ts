@@ -27,17 +27,6 @@ test('a model that is served is not waited for', () => {
   })
 })
 
-test('the time that a model takes to start does not count as slowness of its queue', () => {
-  const state = { state: 'warming', etaMs: 20_000 } as const
-  const { admit, picture, clock } = setUp({ state })
-  const waits = [admit(generationCall({ startWaitS: 30 })), admit(generationCall({ startWaitS: 30 }))]
-  for (const { queued } of waits) queued(10_000)
-  picture.applyHeartbeat(heartbeat({ slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }))
-  clock.nowMs = 300_000
-  for (const { claimed } of waits) claimed()
-  expect(admit(generationCall()).place.mostAhead).toBe(12_000)
-})
-
 test('a wait does not help a request that is refused for another reason', () => {
   const state = { state: 'warming', etaMs: 20_000 } as const
   const call = generationCall({ startWaitS: 30 })

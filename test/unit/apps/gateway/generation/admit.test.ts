@@ -104,7 +104,7 @@ test.each([
   clock.nowMs = 7_125
   const { place, queued } = admit(generationCall())
   expect(place.mostAhead).toBe(kept)
-  queued(0)
+  queued()
   expect(admit(generationCall()).place.mostAhead).toBe(12_000 / slower)
 })
 

@@ -11,8 +11,8 @@ const control = {
 
 function setUp() {
   const bus = { awayMs: 0 }
-  const { open, loseWorker, loseAll } = createEventReceiver({ control, onLate: () => {} })
-  return { bus, open, loseAll, ...createEndAllStreams({ busAwayMs: () => bus.awayMs, loseAll }) }
+  const { open, loseAll } = createEventReceiver({ control, onLate: () => {} })
+  return { bus, open, ...createEndAllStreams({ busAwayMs: () => bus.awayMs, loseAll }) }
 }
 
 test('streams are given up once for each outage of more than 15 s', async () => {
