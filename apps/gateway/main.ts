@@ -110,6 +110,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       },
     },
     onLate: (events) => metrics.lateEvents.inc(events),
+    isLoopLate: () => signals.isLate(),
     log,
   })
   const signals = await createLoadSignals({
@@ -126,7 +127,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
     engines: () => [],
-    isLate: signals.isLate,
     ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,

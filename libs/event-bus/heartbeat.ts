@@ -35,8 +35,6 @@ export const Heartbeat = z.object({
   /** The process's name for operators; not unique. */
   name: z.string(),
   engines: z.array(EngineState),
-  /** True for a gateway whose event loop is late. Workers then merge the events that they send to this gateway. */
-  late: z.boolean().default(false),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type ProcessKind = Heartbeat['kind']

@@ -136,8 +136,6 @@ export async function createPresence(options: {
   /** How long a worker may be silent, and how long its liveness key lasts. A gateway has 7 s more. */
   ttlMs: number
   engines: () => EngineState[]
-  /** True while this gateway's event loop is late. */
-  isLate?: () => boolean
   bus: Redis
   subscriber: Redis
   queue: Redis | Cluster
@@ -148,20 +146,7 @@ export async function createPresence(options: {
   times?: Partial<PresenceTimes>
   log: Logger
 }): Promise<Presence> {
-  const {
-    self,
-    ttlMs,
-    engines,
-    isLate = () => false,
-    bus,
-    subscriber,
-    queue,
-    onHeartbeat,
-    onDeath,
-    onCutOff,
-    nowMs,
-    log,
-  } = options
+  const { self, ttlMs, engines, bus, subscriber, queue, onHeartbeat, onDeath, onCutOff, nowMs, log } = options
   const {
     gatewayExtraMs = GATEWAY_EXTRA_MS,
     listenFirstMs = LISTEN_FIRST_MS,
@@ -237,7 +222,7 @@ export async function createPresence(options: {
   }
 
   function sendHeartbeat() {
-    const heartbeat: Heartbeat = { ...self, late: isLate(), form: FORM, engines: engines() }
+    const heartbeat: Heartbeat = { ...self, form: FORM, engines: engines() }
     bus.publish(ownBeats, JSON.stringify(heartbeat)).catch((error: unknown) => {
       log.warn({ err: error }, 'heartbeat not sent')
     })

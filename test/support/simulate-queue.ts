@@ -213,7 +213,7 @@ export function simulateQueue(given: {
     const engine = { model: MODEL, ready: true, slots, running, contextWindow: 1_000_000 }
     const measured = { meanGenerationMs: totals.meanMs(), slotTokensPerS: totals.slotTokensPerS() }
     const engines = [{ ...engine, ...measured }]
-    picture.applyHeartbeat({ id: 'w', form: 2, kind: 'worker', name: 'w', late: false, engines })
+    picture.applyHeartbeat({ id: 'w', form: 2, kind: 'worker', name: 'w', engines })
     timers.add(BEAT_MS, beat)
   }
 

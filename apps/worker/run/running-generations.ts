@@ -70,8 +70,6 @@ type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since the stream's last event, or since its end. */
   quietPulses: number
-  /** True if the stream has sent output: further events may wait to be merged. */
-  hasBegun: boolean
   endedMs: number | null
   /** A stream that has ended is remembered at least until this time. */
   keptUntilMs: number
@@ -109,7 +107,6 @@ export function createRunningGenerations(deps: {
       epoch,
       lastSeq: 0,
       quietPulses: 1,
-      hasBegun: false,
       endedMs: null,
       keptUntilMs: 0,
       run: null,
@@ -135,8 +132,7 @@ export function createRunningGenerations(deps: {
       return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
     })
     tracked.quietPulses = 0
-    publisher.send(gateway, entries, !tracked.hasBegun)
-    tracked.hasBegun ||= events.some(({ type }) => !BEFORE_OUTPUT.has(type))
+    publisher.send(gateway, entries)
   }
 
   function end(tracked: TrackedStream): void {
@@ -255,13 +251,6 @@ export function createRunningGenerations(deps: {
     },
   }
 }
-
-/** The events that may come before the first output. */
-const BEFORE_OUTPUT: ReadonlySet<GenerationEvent['type']> = new Set([
-  'generation-claimed',
-  'prompt-cached',
-  'generation-short',
-])
 
 const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
 

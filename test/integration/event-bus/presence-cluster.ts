@@ -113,5 +113,4 @@ export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({
   kind,
   name: 'by hand',
   engines: [],
-  late: false,
 })

@@ -1,12 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createWorkerBus, type WorkerBus } from '#apps/worker/worker-bus.ts'
-import { gatewayChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
+import { gatewayChannel } from '#libs/event-bus/channels.ts'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
-import { FORM } from '#libs/queue-redis/keys.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis, sharedRedis, type TestRedis } from '../../support/redis.ts'
@@ -91,25 +89,6 @@ test('control messages of all gateways are received', async () => {
     expect(await control.resend(WORKER, index)).toBe(true)
     await expect.poll(() => onResend.mock.calls, WAIT).toContainEqual([id, index])
   }
-})
-
-test('what is sent to a gateway that says that it is late is merged over turns of the event loop', async () => {
-  const [late, other] = gateways
-  const hand = open(servers[0].url)
-  const beat = { id: late.id, form: FORM, kind: 'gateway', name: 'late', engines: [], late: true }
-  const merged = async () => {
-    await hand.publish(heartbeatChannel('gateway'), JSON.stringify(beat))
-    for (const content of ['first of two', 'second of two']) {
-      for (const { id } of gateways) bus.publisher.send(id, [frame(content)])
-      await nextTurn()
-    }
-    return late.frames.some((text) => text.includes('first of two') && text.includes('second of two'))
-  }
-  await expect.poll(merged, WAIT).toBe(true)
-  await expect.poll(() => other.frames.join(), WAIT).toContain('second of two')
-  expect(other.frames.some((text) => text.includes('first of two') && text.includes('second of two'))).toBe(
-    false,
-  )
 })
 
 test('the capacity of a worker is on every server, because a scaler may listen to any', async () => {

@@ -13,7 +13,7 @@ function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 
     contextWindow: 1,
   }
   const engines = [callFormat === undefined ? engine : { ...engine, callFormat }]
-  return { id: kind, form: FORM, kind, name: kind, engines, late: false } as const
+  return { id: kind, form: FORM, kind, name: kind, engines } as const
 }
 
 test('the call format of a model is what its last worker reported, and unknown before', () => {

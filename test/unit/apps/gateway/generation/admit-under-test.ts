@@ -35,7 +35,6 @@ export function setUp(options: {
       form: 2,
       kind: 'worker',
       name: `worker-${at}`,
-      late: false,
       engines: [{ model: 'demo-chat', ready: true, slots, running, ...means, contextWindow: 4_096 }],
     })
   }

@@ -89,7 +89,6 @@ function heartbeat(
     form: 2,
     kind: 'worker',
     name: 'worker-1',
-    late: false,
     engines: [{ model: 'demo-chat', ready: true, contextWindow: 4_096, ...engine }],
   }
 }

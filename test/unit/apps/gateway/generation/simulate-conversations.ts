@@ -128,7 +128,7 @@ const newEngine = (id: string): Engine => ({
 function heartbeatOf({ id, running }: Engine) {
   const engine = { model: MODEL, ready: true, slots: SLOTS, running, contextWindow: 8_192 }
   const engines = [{ ...engine, takesOffers: true, meanGenerationMs: 1_000, slotTokensPerS: null }]
-  return { id, form: FORM, kind: 'worker', name: id, engines, late: false } as const
+  return { id, form: FORM, kind: 'worker', name: id, engines } as const
 }
 
 /** A clock that jumps from one planned call to the next. */

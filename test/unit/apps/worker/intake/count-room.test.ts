@@ -7,7 +7,6 @@ const peer = (engines: Partial<Heartbeat['engines'][number]>[]): Heartbeat => ({
   form: 2,
   kind: 'worker',
   name: 'w',
-  late: false,
   engines: engines.map((engine) => ({
     model: 'a',
     ready: true,
