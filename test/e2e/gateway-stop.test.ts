@@ -61,7 +61,7 @@ test('while its bus is stalled, every stream of a stopping gateway ends with an 
     STREAM_HEADERS_AFTER_S: '1',
   })
   onTestFinished(gateway.stop)
-  const credits = priceTokens({ input: 100, cachedInput: 0, output: 2_500 }, PRICES)
+  const credits = priceTokens({ input: 100, cachedInput: 0, output: 1_100 }, PRICES)
   const account = await cluster.createAccount(formatCredits(credits))
   const call = { baseUrl: gateway.baseUrl, apiKey: account.apiKey, model, content: LONG }
   const running = startChat(call)
