@@ -1,5 +1,5 @@
 import { createFairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
-import { shuttingDown } from '../http/drain.ts'
+import { shuttingDown } from '../retry-after.ts'
 
 /**
  * How a wait for credits ended.

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '#libs/contracts/api-error.ts'
-import { RETRY_AFTER_S } from '../retry-after.ts'
+import { shuttingDown } from '../retry-after.ts'
 
 const INTERVAL_MS = 100
 
@@ -42,11 +41,4 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
     app.server.once('close', () => clearInterval(timer))
     await idle
   }
-}
-
-/** Returns the error of a request that this gateway does not serve because it stops. */
-export function shuttingDown(): ApiError {
-  return new ApiError('model_unavailable', 'This gateway is shutting down.', {
-    retryAfterS: RETRY_AFTER_S.shuttingDown,
-  })
 }
