@@ -133,10 +133,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     trustProxy: limits.trustedProxies.length === 0 ? false : [...limits.trustedProxies],
     genReqId: newId,
     return503OnClosing: false,
-    frameworkErrors(_error, request, reply) {
-      setCorsHeaders(request, reply)
-      answerUnrouted(request, reply)
-    },
+    frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
     clientErrorHandler: (error, socket) =>
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
@@ -148,7 +145,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const { callerOf, readerOf } = identities
 
   installRequestId(app)
-  const setCorsHeaders = installCors(app, deps.allowedOrigins)
+  installCors(app, deps.allowedOrigins)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
   const noteRefusal = installRefusalRate(app, {
     rate: createSenderRate({ perS: limits.refusedBodiesPerS, tooMany: TOO_MANY_REFUSED, nowMs }),

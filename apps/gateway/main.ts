@@ -30,7 +30,7 @@ import { createEndGeneration } from './generation/end-generation.ts'
 import { createExpectCost } from './generation/expected-cost.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
-import { createGiveUpBus } from './generation/give-up-bus.ts'
+import { createEndAllStreams } from './generation/end-all-streams.ts'
 import { createObserve } from './generation/observe.ts'
 import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
@@ -108,6 +108,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       },
     },
     onLate: (events) => metrics.lateEvents.inc(events),
+    isLoopLate: () => signals.isLate(),
     log,
   })
   const signals = await createLoadSignals({
@@ -121,7 +122,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const presence = await createPresence({
     ttlMs: config.PRESENCE_TTL_MS,
-    heartbeat: () => ({ kind: 'gateway', id: gateway, name: hostname(), late: signals.isLate() }),
+    heartbeat: () => ({ kind: 'gateway', id: gateway, name: hostname() }),
     ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,
@@ -170,11 +171,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     models: catalog.list,
     waitingBytesOf: record.waitingBytes,
   })
-  const giveUpBus = createGiveUpBus(presence.busAwayMs, () => inboxes.loseAll('bus-away'))
+  const ends = createEndAllStreams({ busAwayMs: presence.busAwayMs, loseAll: inboxes.loseAll })
   const poisonBound = createPoisonBound({ redis: queueRedis, redisNowMs: queueClock.nowMs, log })
   const stopTicking = everySecond(() => {
     inboxes.tick()
-    giveUpBus()
+    ends.tick()
     settlements.tick().catch((error: unknown) => log.warn({ err: error }, 'settlements were not reviewed'))
     queueClock.sync().catch(() => undefined)
     poisonBound.tick().catch(() => undefined)
@@ -194,7 +195,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
   const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs, wallClockMs })
-  const { reserve, ...holds } = createHolds({
+  const { reserve, stopWaits, ...holds } = createHolds({
     billing,
     releaseHold: settlements.releaseHold,
     toQueueMs: queueClock.toQueueMs,
@@ -300,12 +301,12 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('http', app, {
     async run() {
       readiness.enter('stopping')
+      stopWaits()
       // Generations that have not ended after the grace time end with an error, which is better for clients than a cut
       // connection.
-      const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
+      setTimeout(ends.stop, config.DRAIN_GRACE_MS).unref()
       await drain()
       await app.close()
-      clearTimeout(graceIsOver)
     },
     limitMs: config.DRAIN_GRACE_MS + LAST_ERRORS_MS,
   })

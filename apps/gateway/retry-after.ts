@@ -1,3 +1,5 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+
 /** Many clients mishandle a wait of a minute or more, and fractions of a second. */
 export const RETRY_AFTER_RANGE_S = { min: 1, max: 59 }
 
@@ -37,4 +39,11 @@ export const RETRY_AFTER_S = {
 /** Rounds a wait up to whole seconds within the range. */
 export function toRetryAfterS(seconds: number): number {
   return Math.min(RETRY_AFTER_RANGE_S.max, Math.max(RETRY_AFTER_RANGE_S.min, Math.ceil(seconds)))
+}
+
+/** Returns the error of a request that this gateway does not serve because it stops. */
+export function shuttingDown(): ApiError {
+  return new ApiError('model_unavailable', 'This gateway is shutting down.', {
+    retryAfterS: RETRY_AFTER_S.shuttingDown,
+  })
 }

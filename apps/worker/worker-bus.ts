@@ -41,38 +41,17 @@ export async function createWorkerBus(options: {
   const linkOf = (gateway: string) => toBusServer(gateway, links)
 
   async function open({ bus, subscriber }: BusServer): Promise<Link> {
-    const late = new Set<string>()
-    const presence = await createPresence({
-      ...options.presence,
-      bus,
-      subscriber,
-      onHeartbeat(heartbeat) {
-        if (heartbeat.kind === 'gateway' && heartbeat.late) late.add(heartbeat.id)
-        else late.delete(heartbeat.id)
-      },
-    })
+    const presence = await createPresence({ ...options.presence, bus, subscriber, onHeartbeat: () => {} })
     const publisher = createEventPublisher({
       ...options.publisher,
       redis: bus,
       worker,
-      isLate: (gateway) => late.has(gateway),
       onNoSubscriber: presence.suspect,
       nowMs,
       keepBytes: Math.floor(KEEP_BYTES / servers.length),
       log,
     })
-    return {
-      bus,
-      subscriber,
-      presence,
-      publisher: {
-        ...publisher,
-        forget(gateway) {
-          late.delete(gateway)
-          publisher.forget(gateway)
-        },
-      },
-    }
+    return { bus, subscriber, presence, publisher }
   }
 
   return {
@@ -98,7 +77,7 @@ export async function createWorkerBus(options: {
       stop: async () => void (await Promise.all(links.map(async ({ presence }) => await presence.stop()))),
     },
     publisher: {
-      send: (gateway, group, urgent) => linkOf(gateway).publisher.send(gateway, group, urgent),
+      send: (gateway, group) => linkOf(gateway).publisher.send(gateway, group),
       pulse: (gateway, streams) => linkOf(gateway).publisher.pulse(gateway, streams),
       acknowledge: (gateway, number) => linkOf(gateway).publisher.acknowledge(gateway, number),
       resend: (gateway, from) => linkOf(gateway).publisher.resend(gateway, from),

@@ -16,18 +16,14 @@ export const createSimpleRefusals: typeof createRefusals = ({ nowMs }) => {
   }
 
   return {
-    find(account) {
+    leftMs(account) {
       const known = byAccount.get(account)
-      if (known === undefined || nowMs() >= known.untilMs) return null
-      return { waitMs: known.freeMs - nowMs(), slots: null }
+      return known === undefined || nowMs() >= known.untilMs ? 0 : known.freeMs - nowMs()
     },
     promisedAhead: () => 0,
     refuse: (account, { ahead, mostAhead, perMs, claimMs }) =>
       refuseFor(account, (ahead - mostAhead) / perMs + claimMs / 2),
     refuseFor,
-    endEarly(account) {
-      byAccount.delete(account)
-    },
     admitted() {},
   }
 }

@@ -72,8 +72,6 @@ export const GatewayHeartbeat = z.object({
   kind: z.literal('gateway'),
   id: z.string(),
   name: z.string(),
-  /** True if the gateway's event loop is late. Workers then merge the events that they send to this gateway. */
-  late: z.boolean(),
 })
 export type Heartbeat = WorkerHeartbeat | z.infer<typeof GatewayHeartbeat>
 export type ProcessKind = Heartbeat['kind']

@@ -14,11 +14,9 @@ import { createKeptFrames } from './kept-frames.ts'
 export type EventPublisher = {
   /**
    * Queues a group of events of one stream for `gateway`. A group is the output of one push of the parser. Its first
-   * event has all token ids of that push. The group is published at the end of this event-loop turn. For a late gateway
-   * it is published within 25 ms, unless it is `urgent`. A stream's urgent groups must come before its other groups.
-   * Never throws.
+   * event has all token ids of that push. The group is published at the end of this event-loop turn. Never throws.
    */
-  send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
+  send(gateway: string, group: readonly FrameEntry[]): void
   /** Publishes the state of these streams, after the queued events. */
   pulse(gateway: string, streams: readonly StreamState[]): void
   /** Drops the kept frames up to this number, because the gateway has received them. */
@@ -41,11 +39,6 @@ const MAX_FRAME_CHARS = 256 * 1024
  * frames for the gateway's connection.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
-/**
- * The time for which events for a late gateway are merged. It is longer than one step of most engines, so that the
- * events of two steps are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
- */
-const MERGE_MS = 24
 const KEEP_MS = 300_000
 /** The most bytes of frames that a worker keeps by default. */
 export const KEEP_BYTES = 64 * 1024 * 1024
@@ -56,11 +49,6 @@ export const KEEP_BYTES = 64 * 1024 * 1024
  * Before a frame would grow beyond 256 kB, a new frame begins; the events of one call of `send` (a group) stay
  * together.
  *
- * For a gateway whose event loop is late (`isLate`), the events of up to 25 ms are merged into one frame. The reason is
- * that a gateway writes once to each stream's socket for each frame, and these writes are most of its work for a token.
- * A group that is sent as `urgent` is not merged: it is published in the frame of its event-loop turn. This does not
- * end the merging of other groups. The caller sends a stream's groups up to the first output as `urgent`.
- *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.
  *
@@ -70,7 +58,6 @@ export const KEEP_BYTES = 64 * 1024 * 1024
 export function createEventPublisher(options: {
   redis: { publish(channel: string, message: string): Promise<number> }
   worker: string
-  isLate?: (gateway: string) => boolean
   onNoSubscriber: (gateway: string) => void
   onPublish: (events: number) => void
   nowMs: () => number
@@ -78,12 +65,9 @@ export function createEventPublisher(options: {
   log: Logger
 }): EventPublisher {
   const { redis, worker, onNoSubscriber, onPublish, nowMs, keepBytes = KEEP_BYTES, log } = options
-  const { isLate = () => false } = options
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
   /** The frames of this event-loop turn, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** The frames for late gateways, each with its timer. A gateway that has a frame here has none in `pending`. */
-  const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0
 
@@ -104,7 +88,6 @@ export function createEventPublisher(options: {
 
   function publishFrame(gateway: string, { parts, events }: PendingFrame): Promise<void> {
     onPublish(events)
-    // Frames are numbered now, because they are not published in the order in which they were started.
     numberFrame(parts, kept.nextNumber(gateway))
     const text = JSON.stringify(parts)
     kept.keep(gateway, text)
@@ -113,16 +96,9 @@ export function createEventPublisher(options: {
 
   /** Publishes everything that is queued for `gateway`. */
   async function publishPending(gateway: string): Promise<void> {
-    const frames = [pending.get(gateway), takeMerging(gateway)].filter((frame) => frame !== undefined)
+    const frame = pending.get(gateway)
     pending.delete(gateway)
-    await Promise.all(frames.map(async (frame) => await publishFrame(gateway, frame)))
-  }
-
-  function takeMerging(gateway: string): MergingFrame | undefined {
-    const frame = merging.get(gateway)
-    clearTimeout(frame?.timer)
-    merging.delete(gateway)
-    return frame
+    if (frame !== undefined) await publishFrame(gateway, frame)
   }
 
   /** Returns the frame of this turn for `gateway`, with room for `chars` more. */
@@ -130,7 +106,7 @@ export function createEventPublisher(options: {
     const known = pending.get(gateway)
     if (known !== undefined && !isFull(known, chars)) return known
     if (known !== undefined) void publishFrame(gateway, known)
-    const frame = newFrame()
+    const frame: PendingFrame = { parts: startFrame(worker, 0), chars: 0, events: 0 }
     pending.set(gateway, frame)
     if (!scheduled) {
       scheduled = true
@@ -138,18 +114,6 @@ export function createEventPublisher(options: {
     }
     return frame
   }
-
-  /** Returns the frame in which the events for a late gateway are merged, with room for `chars` more. */
-  function mergingFrame(gateway: string, chars: number): PendingFrame {
-    const known = merging.get(gateway)
-    if (known !== undefined && !isFull(known, chars)) return known
-    if (known !== undefined) void publishPending(gateway)
-    const frame = { ...newFrame(), timer: setTimeout(() => void publishPending(gateway), MERGE_MS) }
-    merging.set(gateway, frame)
-    return frame
-  }
-
-  const newFrame = (): PendingFrame => ({ parts: startFrame(worker, 0), chars: 0, events: 0 })
 
   function publishPulse(gateway: string, streams: readonly StreamState[]) {
     const firstKept = kept.firstKept(gateway)
@@ -165,13 +129,10 @@ export function createEventPublisher(options: {
   }
 
   return {
-    send(gateway, group, urgent = false) {
+    send(gateway, group) {
       let chars = 0
       for (const entry of group) chars += approximateChars(entry)
-      const merges = !urgent && isLate(gateway)
-      // The gateway is on time again, so its merged events are published before the new group.
-      if (!urgent && !merges && merging.has(gateway)) void publishPending(gateway)
-      const frame = merges ? mergingFrame(gateway, chars) : frameOfTurn(gateway, chars)
+      const frame = frameOfTurn(gateway, chars)
       for (const entry of group) appendEntry(frame.parts, entry)
       frame.chars += chars
       frame.events += group.length
@@ -202,19 +163,16 @@ export function createEventPublisher(options: {
     },
     forget(gateway) {
       pending.delete(gateway)
-      takeMerging(gateway)
       kept.forget(gateway)
     },
     keptBytes: kept.bytes,
     async flush() {
-      const gateways = new Set([...pending.keys(), ...merging.keys()])
-      await Promise.all(gateways.values().map(publishPending))
+      await Promise.all([...pending.keys()].map(publishPending))
     },
   }
 }
 
 type PendingFrame = { parts: FrameParts; chars: number; events: number }
-type MergingFrame = PendingFrame & { timer: NodeJS.Timeout }
 
 const isFull = (frame: PendingFrame, more: number) => frame.chars > 0 && frame.chars + more > MAX_FRAME_CHARS
 

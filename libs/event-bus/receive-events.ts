@@ -35,6 +35,14 @@ type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; known
 const QUIET_TICKS = 3
 
 /**
+ * The time for which events are merged while the event loop is late. It is longer than one step of most engines, so that
+ * the events of two steps are one write to the caller.
+ */
+const MERGE_MS = 24
+/** The first events of an epoch, up to the first output, are delivered at once. */
+const FIRST_EVENTS = 4
+
+/**
  * Distributes the messages of a gateway's channel to the inboxes of its generations. Stream numbers count up and are
  * never reused, so a late event cannot reach the wrong inbox.
  *
@@ -42,17 +50,23 @@ const QUIET_TICKS = 3
  * second until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the
  * missing ones.
  *
+ * While the event loop is late (`isLoopLate`), the events of up to 25 ms are delivered together. The reason is that a
+ * gateway writes once to each stream's socket for each delivery, and these writes are most of its work for a token.
+ *
  * `onLate` is called with the number of events that were dropped for one of these reasons: their stream is not open or
  * has ended, they belong to another epoch than the current one, or another worker runs this epoch.
  */
 export function createEventReceiver(options: {
   control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>
   onLate: (events: number) => void
+  isLoopLate?: () => boolean
 }): EventReceiver {
-  const { control, onLate } = options
+  const { control, onLate, isLoopLate = () => false } = options
   const streams = new ShortLivedMap<number, OpenStream>()
   const links = new Map<string, WorkerLink>()
   const stops = createStops(control.stop)
+  /** The inboxes whose events are being merged. */
+  const merging = new Set<InboxFeed>()
   let lastStream = 0
   let ticks = 0
 
@@ -82,7 +96,7 @@ export function createEventReceiver(options: {
       }
       if (open !== undefined && acceptance === 'gap') behind.add(open.inbox)
     }
-    for (const feed of touched) feed.deliver()
+    deliver(touched)
     if (late > 0) onLate(late)
     // A frame from which an event was dropped must come again, after the missing frame.
     if (behind.size === 0 || !link.isMissing(number)) {
@@ -90,6 +104,23 @@ export function createEventReceiver(options: {
       link.take(number)
     }
     link.requestMissing('frame')
+  }
+
+  function deliver(feeds: ReadonlySet<InboxFeed>) {
+    const merges = isLoopLate()
+    for (const feed of feeds) {
+      if (!merges || feed.state() !== 'open' || feed.lastSeq() <= FIRST_EVENTS) {
+        feed.deliver()
+        continue
+      }
+      if (merging.size === 0) setTimeout(deliverMerged, MERGE_MS)
+      merging.add(feed)
+    }
+  }
+
+  function deliverMerged() {
+    for (const feed of merging) feed.deliver()
+    merging.clear()
   }
 
   function takePulse(pulse: Pulse) {

@@ -11,18 +11,19 @@ export type EventSubscriber = Omit<EventReceiver, 'take' | 'catchUp'>
  * Subscribes to this gateway's one channel, once, at boot. When a lost connection is back, the missed frames are
  * requested at once.
  *
- * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
+ * `onLate` and `isLoopLate`: see `createEventReceiver`.
  */
 export async function subscribeEvents(options: {
   subscriber: Redis
   gateway: string
   control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>
   onLate: (events: number) => void
+  isLoopLate: () => boolean
   log: Logger
 }): Promise<EventSubscriber> {
-  const { subscriber, gateway, control, onLate, log } = options
+  const { subscriber, gateway, log, ...receiving } = options
   const channel = gatewayChannel(gateway)
-  const receiver = createEventReceiver({ control, onLate })
+  const receiver = createEventReceiver(receiving)
 
   subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return

@@ -17,6 +17,6 @@ test('addresses are taken apart in one place', () => {
   const BY_HAND = /split\(['"]:['"]\)|lastIndexOf\(['"]:['"]\)|includes\(':'\) \? `\[/
   const files = sourceFiles('{apps,libs,scripts}/**/*.{ts,mjs}').filter(({ text }) => BY_HAND.test(text))
   // `to-network.ts` splits the groups of an IPv6 address, not a host and a port.
-  const allowed = ['apps/gateway/callers/to-network.ts', 'libs/config/host-port.ts']
+  const allowed = ['libs/config/host-port.ts', 'libs/rate-limit/to-network.ts']
   expect(files.map(({ path }) => path)).toEqual(allowed)
 })

@@ -39,6 +39,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'page-parts': ['account-contract', 'clock', 'money'],
   pages: [],
   'queue-redis': ['config', 'redis'],
+  'rate-limit': [],
   redis: ['config', 'lifecycle', 'telemetry'],
   'short-lived': [],
   telemetry: [],

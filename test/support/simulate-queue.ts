@@ -167,7 +167,7 @@ export function simulateQueue(given: {
         }
         if (nowMs() >= measureFromMs) admitted += 1
         close(toName(at, account), account)
-        if (lifted.status === 'waiting' && lifted.costAhead !== null) admission.queued(lifted.costAhead)
+        if (lifted.status === 'waiting' && lifted.costAhead !== null) admission.queued()
         const next = () => send(account, left - 1)
         requests.set(id, { id, account, prompt, output, admission, liftedMs: nowMs(), gateway, next })
         fill()
@@ -186,7 +186,7 @@ export function simulateQueue(given: {
       if (request === undefined) throw new Error('an unknown generation was claimed')
       const { account, prompt, output, admission, liftedMs, gateway } = request
       running += 1
-      admission.claimed({ waitedMs: nowMs() - liftedMs })
+      admission.claimed()
       gateway.inputEstimate.learn(MODEL, { promptBytes: prompt * BYTES_PER_TOKEN }, prompt)
       listOf(waitsMs, account.id).push(nowMs() - liftedMs)
       const ms = (output + prompt * PREFILL_SHARE) * stepMs

@@ -9,7 +9,7 @@ const CONSOLE_ERRORS = {
   invalid_request: { status: 400, message: 'The request could not be read.' },
   not_found: { status: 404, message: 'There is no such operation.' },
   request_too_large: { status: 413, message: 'The body is too large.' },
-  too_many_attempts: { status: 429, message: 'Too many failed sign-ins; try again in a minute.' },
+  too_many_attempts: { status: 429, message: 'Too many failed sign-ins; try again soon.' },
   internal_error: { status: 500, message: 'The console failed; its log has the cause.' },
   older_billing: {
     status: 501,

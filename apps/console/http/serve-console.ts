@@ -7,7 +7,6 @@ import { ConsoleError, sendError } from './console-error.ts'
 import { forwardAdmin } from './forward-admin.ts'
 import { installGuard } from './guard-request.ts'
 import { installHeaders } from './headers.ts'
-import { limitAttempts } from './limit-attempts.ts'
 import { createSessionCookie } from './session-cookie.ts'
 import { serveSignIn } from './sign-in.ts'
 
@@ -93,7 +92,7 @@ export function createConsoleServer(deps: {
 
   servePage(app, { path: PAGE_PATH, page })
   app.get('/api/settings', async () => settings)
-  serveSignIn(app, { askBilling, cookie, attempts: limitAttempts(nowMs) })
+  serveSignIn(app, { askBilling, cookie, nowMs })
   forwardAdmin(app, { askBilling, tokenOf, log, onRefused: (reply) => cookie.clear(reply) })
   serveLive(app, tokenOf)
   return app

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
+import { createTokenBuckets } from '#libs/rate-limit/token-buckets.ts'
+import { toNetwork } from '#libs/rate-limit/to-network.ts'
 import type { AskBilling } from './ask-billing.ts'
 import { ConsoleError } from './console-error.ts'
-import type { AttemptLimit } from './limit-attempts.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
 /** Contains a credential's token, or the ticket that `millrace console` prints. */
@@ -15,18 +16,23 @@ const SignInBody = z.union([
 
 const LONGEST_USER_AGENT = 300
 
+/** How many sign-ins of one address may fail, all of them at once or one after the other. */
+const FAILURES_PER_MINUTE = 10
+
 /**
  * `POST /api/session` exchanges a token or a ticket for a session of billing; the session's token goes only into the
  * cookie. `DELETE` ends the session in billing first, and then removes the cookie.
  */
 export function serveSignIn(
   app: FastifyInstance,
-  deps: { askBilling: AskBilling; cookie: SessionCookie; attempts: AttemptLimit },
+  deps: { askBilling: AskBilling; cookie: SessionCookie; nowMs: () => number },
 ): void {
-  const { askBilling, cookie, attempts } = deps
+  const { askBilling, cookie, nowMs } = deps
+  const failures = createTokenBuckets({ perS: FAILURES_PER_MINUTE / 60, burst: FAILURES_PER_MINUTE, nowMs })
 
   app.post('/api/session', async (request, reply) => {
-    if (attempts.isBlocked(request.ip)) throw new ConsoleError('too_many_attempts')
+    const address = toNetwork(request.ip)
+    if (failures.waitS(address) > 0) throw new ConsoleError('too_many_attempts')
     const parsed = SignInBody.safeParse(parseJson(request.body))
     if (!parsed.success) throw new ConsoleError('invalid_request', { cause: parsed.error })
     const [operation, token] =
@@ -35,7 +41,7 @@ export function serveSignIn(
         : ([ADMIN.claimSession, parsed.data.ticket] as const)
     const asked = toAdminRequest(operation, { userAgent: userAgentOf(request) })
     const answer = await askBilling({ ...asked, token })
-    if (answer.status === 401 || answer.status === 403) attempts.noteFailure(request.ip)
+    if (answer.status === 401 || answer.status === 403) failures.take(address)
     if (!answer.ok) {
       return reply
         .status(answer.status)

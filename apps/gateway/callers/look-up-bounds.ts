@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { toNetwork } from './to-network.ts'
+import { createTokenBuckets } from '#libs/rate-limit/token-buckets.ts'
+import { toNetwork } from '#libs/rate-limit/to-network.ts'
 
 /**
  * Bounds the look-ups of keys that are not known to be real. Anybody can make up a well-formed key, because the
@@ -29,17 +29,11 @@ const MAX_OF_ADDRESS = 250
  */
 const UNKNOWN_PER_S = 100
 const BURST = 1_000
-const MAX_ADDRESSES = 10_000
 
 export function createLookUpBounds({ nowMs }: { nowMs: () => number }): LookUpBounds {
   const underWayByAddress = new Map<string, number>()
-  const unknownByAddress = new LRUCache<string, { count: number; atMs: number }>({ max: MAX_ADDRESSES })
+  const unknownByAddress = createTokenBuckets({ perS: UNKNOWN_PER_S, burst: BURST, nowMs })
   let underWay = 0
-
-  function readUnknown(address: string): number {
-    const { count, atMs } = unknownByAddress.get(address) ?? { count: 0, atMs: nowMs() }
-    return Math.max(0, count - (UNKNOWN_PER_S * (nowMs() - atMs)) / 1_000)
-  }
 
   function leave(address: string): void {
     underWay -= 1
@@ -55,18 +49,17 @@ export function createLookUpBounds({ nowMs }: { nowMs: () => number }): LookUpBo
       if (underWay >= MAX_UNDER_WAY || own >= MAX_OF_ADDRESS) {
         throw new BillingUnavailable('too many look-ups of API keys are under way')
       }
-      const excess = readUnknown(address) + 1 - BURST
-      if (excess > 0) {
+      const retryAfterS = unknownByAddress.waitS(address)
+      if (retryAfterS > 0) {
         throw new ApiError('model_busy', 'Too many unknown API keys came from this address; try again.', {
-          retryAfterS: excess / UNKNOWN_PER_S,
+          retryAfterS,
         })
       }
       underWay += 1
       underWayByAddress.set(address, own + 1)
       return (outcome) => {
         leave(address)
-        if (outcome !== 'unknown') return
-        unknownByAddress.set(address, { count: readUnknown(address) + 1, atMs: nowMs() })
+        if (outcome === 'unknown') unknownByAddress.take(address)
       }
     },
   }

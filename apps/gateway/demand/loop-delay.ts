@@ -6,7 +6,7 @@ export type LoopDelay = {
    * of the first window, over the time so far.
    */
   p99Ms(): number
-  /** True if the loop is late, so that workers should send this process fewer, larger messages. */
+  /** True if the loop is late, so that this process should merge the events that it receives (`receive-events.ts`). */
   isLate(): boolean
   /** Must be called each second. */
   tick(): void
@@ -58,8 +58,8 @@ const JUDGED_FROM_TICKS = 2
  * mean is above 10 ms and at least 2 s of the window have passed. It is on time again after a whole window whose mean
  * is below 5 ms.
  *
- * The limit for becoming late is higher than the limit for being on time again. Workers send fewer, larger messages to
- * a late process, and this lowers its delay. With a single limit, the lower delay would end the lateness at once.
+ * The limit for becoming late is higher than the limit for being on time again. A late process merges events, and this
+ * lowers its delay. With a single limit, the lower delay would end the lateness at once.
  */
 export function createLateness(): {
   /** `ticks` is the number of seconds of the window that have passed, 1 to 5. */

@@ -1,20 +1,18 @@
-import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { isStarting } from '#libs/contracts/model-state.ts'
 import { mostQueued } from '#libs/demand/demand.ts'
-import type { ModelScale } from '#libs/event-bus/scaling-signals.ts'
 import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import { busy, compiling, FIXED_STATES, spreadRetry, unavailable, unserved } from './busy-errors.ts'
 import type { ExpectCost } from './expected-cost.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
 import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
-import type { Refusals, Refused } from './refusals.ts'
+import type { Refusals } from './refusals.ts'
 import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
@@ -27,10 +25,10 @@ export type Admission = {
   readonly place: Place
   /** The wait for the model's start, if no worker was ready; null if one was. */
   readonly startWait: StartWait | null
-  /** Notes the cost of the generations that wait before this one. */
-  queued(costAhead: number): void
-  /** Ends the generation's wait. May be called again. `waitedMs`: how long it waited, if its worker reports it. */
-  claimed(claim: { readonly waitedMs?: number }): void
+  /** Notes that the record has admitted the generation. */
+  queued(): void
+  /** Ends the generation's wait. May be called again. */
+  claimed(): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
   /** Notes that the generation has ended, claimed or not. May be called again. */
@@ -96,7 +94,6 @@ export function createAdmit(deps: {
   const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random } = deps
   const { expectCost, refusals, drainBoundMs, assumedGenerationMs } = deps
   const waiting = createWaiting()
-  const slowness = createSlowness()
   const grammars = createGrammarBound()
 
   return (call) => {
@@ -119,18 +116,14 @@ export function createAdmit(deps: {
     }
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
-    const known = refusals.find(account)
-    if (known !== null) {
-      if (stillHolds(known, found)) throw refuseNow(known.waitMs)
-      refusals.endEarly(account)
-    }
+    const leftMs = refusals.leftMs(account, found)
+    if (leftMs > 0) throw refuseNow(leftMs)
 
     const serving = found ?? STARTING
     const { cost, fixedCost } = expectCost(call)
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
-    const fullPerMs = serving.slots * slotPerMs
-    const perMs = fullPerMs / slowness.of(account)
+    const perMs = serving.slots * slotPerMs
     const drain = { free: freeSlots(serving) * slotPerMs * meanMs, perMs }
     const bound = Math.ceil(mostQueued(drainBoundMs, drain))
     const promised = Math.min(refusals.promisedAhead(account), PROMISED_SHARE * bound)
@@ -138,7 +131,7 @@ export function createAdmit(deps: {
     // Generations of one account are served in order. Workers may have claimed some of them although this gateway does
     // not know it yet. These are at most as many as the model has slots, so the tokens of that many generations are
     // subtracted.
-    const ownAhead = waiting.cost(account) - fullPerMs * meanMs
+    const ownAhead = waiting.cost(account) - perMs * meanMs
     const refuse = (ahead: number) =>
       refusals.refuse(account, {
         ahead,
@@ -152,22 +145,13 @@ export function createAdmit(deps: {
     if (grammar === null) throw compiling(model.id)
     const endWait = waiting.enter(account, cost)
     const startWait = isUnserved ? startWaits.enter(call) : null
-    let costAhead: number | null = null
     return {
       place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
       startWait,
-      queued(ahead) {
-        // The wait for a model's start says nothing about the speed of the queue.
-        if (!isUnserved) costAhead = ahead
-        refusals.admitted(account)
-      },
-      claimed({ waitedMs }) {
+      queued: () => refusals.admitted(account),
+      claimed() {
         endWait()
         startWait?.end('started')
-        if (costAhead !== null && waitedMs !== undefined) {
-          slowness.learn(account, { waitedMs, expectedMs: costAhead / fullPerMs })
-        }
-        costAhead = null
       },
       compiled: grammar.compiled,
       leave() {
@@ -213,32 +197,6 @@ const PROMISED_SHARE = 1.25
  */
 const BYTES_WAIT_MS = 2_000
 
-/** The slowness is learned only from waits that should take at least this long. Shorter waits depend on chance. */
-const LEAST_LEARNED_MS = 1_000
-const SLOWNESS_RANGE = { min: 0.5, max: 10 }
-/** The weight of the newest wait in the moving mean. */
-const SLOWNESS_SHARE = 0.05
-const MOST_ACCOUNTS = 10_000
-
-/**
- * The slowness of an account at a model: how long a generation of the account waits, divided by the time that the
- * engines need for the tokens that wait before this generation when it arrives. It is usually above 1, because other
- * accounts send further requests meanwhile, and some of these are served first.
- */
-function createSlowness() {
-  const known = new LRUCache<string, number>({ max: MOST_ACCOUNTS })
-  return {
-    of: (account: string) => known.get(account) ?? 1,
-    learn(account: string, { waitedMs, expectedMs }: { waitedMs: number; expectedMs: number }): void {
-      if (expectedMs < LEAST_LEARNED_MS) return
-      const { min, max } = SLOWNESS_RANGE
-      const measured = Math.min(max, Math.max(min, waitedMs / expectedMs))
-      const before = known.get(account) ?? 1
-      known.set(account, before + (measured - before) * SLOWNESS_SHARE)
-    },
-  }
-}
-
 /**
  * The cost of the generations that wait in this gateway for their reservation, their lift or their claim, by model and
  * account.
@@ -267,84 +225,4 @@ function createWaiting() {
   }
 }
 
-/**
- * Returns the refusal for a model without a ready worker. It is `model_warming` if a scaler starts a worker or is about
- * to start one, because then waiting helps. In all other cases it is `model_unavailable`, because a worker may come at
- * any time or never: no GPU was found for ten minutes, the model is allowed no worker, or no scaler runs.
- */
-function unserved(
-  model: string,
-  { state, random, cause }: { state: ModelScale | null; random: () => number; cause?: Interruption },
-): ApiError {
-  if (state === null || !isStarting(state.state)) return unavailable(model, cause)
-  const { etaMs } = state
-  const retryAfterS =
-    etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000
-  const when =
-    etaMs === null ? '' : ` A worker is expected in about ${Math.max(1, Math.ceil(etaMs / 1_000))} s.`
-  return new ApiError('model_warming', `The model '${model}' is starting.${when} Please try again later.`, {
-    retryAfterS,
-    cause,
-  })
-}
-
-/**
- * The retry-after is the time until the worker's start, plus a random part of at most this share of that time. So
- * clients that are refused together return at different times.
- */
-const START_SPREAD = 0.2
-
-function unavailable(model: string, cause?: Interruption): ApiError {
-  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`, { cause })
-}
-
-const FIXED_STATES = {
-  busy: (model: string) => busy(model, RETRY_AFTER_S.fixedBusy),
-  warming: (model: string) =>
-    new ApiError('model_warming', `The model '${model}' is starting. Please try again later.`, {
-      retryAfterS: RETRY_AFTER_S.fixedWarming,
-    }),
-}
-
-function busy(model: string, retryAfterS: number, cause?: Interruption): ApiError {
-  const message = `The model '${model}' is busy. Please try again later.`
-  return new ApiError('model_busy', message, { retryAfterS, cause })
-}
-
-function compiling(model: string): ApiError {
-  const message = `Too many new schemas of this account are being compiled for the model '${model}'. Please try again later.`
-  return new ApiError('model_busy', message, { retryAfterS: RETRY_AFTER_S.newGrammars })
-}
-
-/**
- * A model is full if its engines run at least this part of their slots: even full engines have a few free slots between
- * two claims. If the model is not full, the queue does not have enough work for the engines, so a refused account is
- * admitted again before its wait is over.
- */
-const FULL_SHARE = 0.9
-const isFull = ({ slots, running }: ModelPicture) =>
-  running > 0 && (running >= FULL_SHARE * slots || slots - running < 2)
-
-/**
- * A refused account is also admitted again before its wait is over if the model has more than this many times the slots
- * that it had at the refusal: workers have come, or heartbeats were lost for a moment.
- */
-const MOST_GROWN = 1.25
-
-/** Returns whether an earlier refusal still counts. A long queue is no reason where a model has no ready worker. */
-function stillHolds({ slots }: Refused, found: ModelPicture | null): boolean {
-  if (found === null) return slots === null
-  return isFull(found) && (slots === null || found.slots <= MOST_GROWN * slots)
-}
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
-
-/**
- * Returns the retry-after in seconds: the wait plus a random part, so that clients which are refused together return at
- * different times. The random part is at most a tenth of the wait. It is also so small that the retry-after, rounded up
- * to a whole second, is at most a fifth longer than the wait. Short waits have no random part: rounding alone spreads
- * clients that were refused at different times over a second.
- */
-function spreadRetry(waitMs: number, random: () => number): number {
-  const mostMs = Math.min(0.1 * waitMs, Math.max(0, 0.2 * waitMs - 1_000))
-  return (waitMs + random() * mostMs) / 1_000
-}

@@ -5,7 +5,7 @@ import { createCreditLine } from './credit-line.ts'
 import { createInputEstimate, type InputEstimate } from './estimate-input.ts'
 import { createExpectedOutput, type ExpectedOutput } from './expected-output.ts'
 import { createGrowHold, type GrowHold } from './grow-hold.ts'
-import { createReserve, type ReleaseHold, type Reserve } from './reserve.ts'
+import { createReserve, type ReleaseHold, type Reserve, type Shortage } from './reserve.ts'
 import { createRunningHolds, type RunningHolds } from './running-holds.ts'
 import type { StreamCounters } from './stream-metrics.ts'
 
@@ -16,6 +16,8 @@ export type Holds = {
   readonly inputEstimate: InputEstimate
   readonly expectedOutput: ExpectedOutput
   readonly enterHold: RunningHolds['enter']
+  /** Ends the waits for credits, because the gateway stops. */
+  readonly stopWaits: () => void
 }
 
 export function createHolds(deps: {
@@ -35,7 +37,13 @@ export function createHolds(deps: {
   const inputEstimate = createInputEstimate()
   const expectedOutput = createExpectedOutput()
   const runningHolds = createRunningHolds({ expectedOutput, nowMs: deps.nowMs })
+  const creditLine = createCreditLine<Shortage>({
+    limitMs: creditWaitMs,
+    onEnd: metrics.noteCreditWait,
+    nowMs: deps.nowMs,
+  })
   return {
+    stopWaits: creditLine.stop,
     inputEstimate,
     expectedOutput,
     enterHold: runningHolds.enter,
@@ -43,11 +51,7 @@ export function createHolds(deps: {
       ...reserving,
       inputEstimate,
       expectedOutput,
-      creditLine: createCreditLine({
-        limitMs: creditWaitMs,
-        onEnd: metrics.noteCreditWait,
-        nowMs: deps.nowMs,
-      }),
+      creditLine,
       runningHolds,
     }),
     growHold: createGrowHold({

@@ -1,11 +1,12 @@
 import { createFairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
+import { shuttingDown } from '../retry-after.ts'
 
 /**
  * How a wait for credits ended.
  * - `answered`: the request got a hold, or a refusal because waiting no longer helps.
  * - `over`: the longest allowed wait passed without an answer.
  * - `full`: the line has as many requests as may wait, or the waiting requests take too much memory.
- * - `left`: the caller left.
+ * - `left`: the caller left, or the gateway stops.
  */
 export const CREDIT_WAIT_ENDS = ['answered', 'over', 'full', 'left'] as const
 export type CreditWaitEnd = (typeof CREDIT_WAIT_ENDS)[number]
@@ -36,7 +37,7 @@ export type CreditLine<Shortage> = {
    * not null, and returns that result. `ask` gets the notes of the line, so that a request whose predecessor was
    * refused a moment ago need not ask billing again. At the end of the wait, and at once if the line is full, `ask` is
    * called with `isOver`, and its result is returned. Returns null if the caller leaves. Rejects with the errors of
-   * `ask`. `bytes` is the size of the request, which stays in memory. `refused` is the refusal with which the request
+   * `ask`, and with `model_unavailable` once the gateway stops. `bytes` is the size of the request, which stays in memory. `refused` is the refusal with which the request
    * joins the line, if it has asked billing.
    */
   wait<Answer>(
@@ -49,6 +50,8 @@ export type CreditLine<Shortage> = {
     },
     ask: (notes: LineNotes<Shortage>, waited: Waited) => Promise<Answer | null>,
   ): Promise<Answer | null>
+  /** Ends all waits, because the gateway stops: the callers may wait at another gateway. */
+  stop(): void
 }
 
 /** How many requests of one line may wait in this gateway. */
@@ -86,7 +89,11 @@ export function createCreditLine<Shortage>(options: {
 }): CreditLine<Shortage> {
   const { limitMs, onEnd, nowMs } = options
   const lines = new Map<string, Line<Shortage>>()
-  const memory = createFairPot<PotMember>(MOST_BYTES, MOST_BYTES_OF_ACCOUNT)
+  const memory = createFairPot<PotMember & { readonly limit: AbortController }>(
+    MOST_BYTES,
+    MOST_BYTES_OF_ACCOUNT,
+  )
+  let isStopping = false
   /** The number of lines by account. */
   const counts = new Map<string, number>()
 
@@ -125,7 +132,7 @@ export function createCreditLine<Shortage>(options: {
         end = 'full'
         limit.abort()
       }
-      const member = { owner: place.accountId, evict }
+      const member = { owner: place.accountId, evict, limit }
       const full =
         (lines.get(place.name)?.waiters.length ?? 0) >= MAX_WAITING ||
         !memory.take(member, WAIT_BYTES + bytes)
@@ -148,8 +155,9 @@ export function createCreditLine<Shortage>(options: {
       try {
         await unlessOver(waiter.first.promise, over)
         for (;;) {
-          if (signal.aborted) {
+          if (signal.aborted || isStopping) {
             end = 'left'
+            if (isStopping) throw shuttingDown()
             return null
           }
           const waitedMs = nowMs() - joinedMs
@@ -165,6 +173,11 @@ export function createCreditLine<Shortage>(options: {
         leave(place, line, waiter)
         onEnd(end)
       }
+    },
+
+    stop() {
+      isStopping = true
+      for (const { limit } of memory.members()) limit.abort()
     },
   }
 }

@@ -224,7 +224,7 @@ class DispatchedGeneration implements Dispatched {
     }
     if (lifted.status === 'waiting') {
       this.#tag = lifted.tag
-      if (lifted.costAhead !== null) this.#generation.admission.queued(lifted.costAhead)
+      if (lifted.costAhead !== null) this.#generation.admission.queued()
     }
     this.#isQueued = true
     this.#startWait()

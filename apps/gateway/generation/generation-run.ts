@@ -184,7 +184,7 @@ class GenerationRun implements Run, RunningRequest {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
-    this.#admission.claimed(claim)
+    this.#admission.claimed()
     this.#dispatched.claimed(claim)
     if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)

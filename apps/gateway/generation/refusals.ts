@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { ModelPicture } from '../demand/cluster-picture.ts'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
 /** Describes how much too long the queue is for a request. Costs are tokens. */
@@ -16,26 +17,21 @@ export type Excess = {
 }
 
 /**
- * All requests of an account are still refused for `waitMs`. `slots`: how many slots the model had at the refusal; null
- * if the length of the queue was not the reason.
- */
-export type Refused = { readonly waitMs: number; readonly slots: number | null }
-
-/**
  * The accounts that a model refuses because it is busy for them. Every function takes the names of a model and an account
  * as one text. All times are in ms.
  */
 export type Refusals = {
-  /** Returns the refusal of all requests of the account; null if they are not refused. */
-  find(account: string): Refused | null
+  /**
+   * Returns for how long all requests of the account are still refused, or 0. The wait ends early, but its promise stays,
+   * if the model in its present state has room for the account. `model` is null if no worker is ready.
+   */
+  leftMs(account: string, model: ModelPicture | null): number
   /** Returns the cost before the next request for which the account was promised room; 0 without a promise. */
   promisedAhead(account: string): number
   /** Refuses the account until there is room for its next request. Returns how long that will probably take. */
   refuse(account: string, excess: Excess): number
   /** Refuses the account for a fixed time, without a promise. Returns that time. */
   refuseFor(account: string, waitMs: number): number
-  /** Ends the wait of the account, because the engines have room. The promise stays. */
-  endEarly(account: string): void
   /** Notes that a request of the account was admitted, which ends a promise whose time has come. */
   admitted(account: string): void
 }
@@ -57,18 +53,13 @@ const LONGER = 1.5
 const SHORTER = 0.99
 /** Multiplies the margin if the wait ends early, because it was too long. */
 const TOO_LONG = 0.8
-/** Before the first promise of an account the margin is the time of this many claims. */
+/** Before the first promise of an account the margin is the time of this many claims, at most half of the drain bound. */
 const FIRST_CLAIMS = 8
-/**
- * The longest margin, as a share of the drain bound. With a longer one, the queue of a refused account could be empty
- * before its wait ends.
- */
-const MOST_MARGIN_SHARE = 0.5
-
 type Known = {
   /** Null before the first promise. */
   marginMs: number | null
   freeMs: number
+  /** How many slots the model had at the refusal; null if the length of the queue was not the reason. */
   readonly slots: number | null
   /** Null after the promise was kept, and if there was none. */
   promise: { readonly mostAhead: number } | null
@@ -82,8 +73,8 @@ type Known = {
  *   if the engines have become slower since. So the account has to wait only until the engines have taken the cost that
  *   was above this bound.
  *
- * The waits cost no throughput: when an account is refused, its queue is as long as it may be. The caller asks for
- * refusals only while the engines have no room.
+ * The waits cost no throughput: when an account is refused, its queue is as long as it may be, and a wait ends early if
+ * the engines have room.
  */
 export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number }): Refusals {
   const { drainBoundMs, nowMs } = deps
@@ -95,29 +86,27 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
     return known.promise
   }
 
-  function leftMs(account: string): number | null {
-    const known = byAccount.get(account)
-    return known === undefined || nowMs() >= known.freeMs ? null : known.freeMs - nowMs()
-  }
+  const leftMs = (account: string) => Math.max(0, (byAccount.get(account)?.freeMs ?? 0) - nowMs())
 
   return {
-    find(account) {
-      const waitMs = leftMs(account)
+    leftMs(account, model) {
+      const left = leftMs(account)
       const known = byAccount.get(account)
-      return waitMs === null || known === undefined ? null : { waitMs, slots: known.slots }
+      if (left === 0 || known === undefined || stillHolds(known, model)) return left
+      known.freeMs = nowMs()
+      if (known.marginMs !== null) known.marginMs *= TOO_LONG
+      return 0
     },
     promisedAhead: (account) => findDue(byAccount.get(account))?.mostAhead ?? 0,
     refuse(account, { ahead, mostAhead, perMs, claimMs, slots }) {
       // Several requests may be on their way to the record when it refuses the first one.
       const left = leftMs(account)
-      if (left !== null) return left
+      if (left > 0) return left
       const known = byAccount.get(account)
       const wasBroken = findDue(known) !== null
-      const before = known?.marginMs ?? FIRST_CLAIMS * claimMs
-      const marginMs = Math.min(
-        MOST_MARGIN_SHARE * drainBoundMs,
-        Math.max(claimMs, wasBroken ? before * LONGER : before),
-      )
+      const before = known?.marginMs ?? Math.min(FIRST_CLAIMS * claimMs, drainBoundMs / 2)
+      // With a longer margin, the queue of a refused account could be empty before its wait ends.
+      const marginMs = Math.min(drainBoundMs, Math.max(claimMs, wasBroken ? before * LONGER : before))
       // Each claim takes a whole generation from the queue, so there is room only after the next claim. On average,
       // half of the time between two claims is left until that claim.
       const roomMs = (ahead - mostAhead) / perMs + claimMs / 2
@@ -127,7 +116,7 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
     },
     refuseFor(account, waitMs) {
       const left = leftMs(account)
-      if (left !== null) return left
+      if (left > 0) return left
       const marginMs = byAccount.get(account)?.marginMs ?? null
       byAccount.set(account, {
         marginMs,
@@ -137,12 +126,6 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
       })
       return waitMs
     },
-    endEarly(account) {
-      const known = byAccount.get(account)
-      if (known === undefined || nowMs() >= known.freeMs) return
-      known.freeMs = nowMs()
-      if (known.marginMs !== null) known.marginMs *= TOO_LONG
-    },
     admitted(account) {
       const known = byAccount.get(account)
       // A request that was on its way when the account was refused has nothing to do with the promise.
@@ -151,4 +134,25 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
       known.promise = null
     },
   }
+}
+
+/**
+ * A model is full if its engines run at least this part of their slots: even full engines have a few free slots between
+ * two claims. If the model is not full, the queue does not have enough work for the engines, so a refused account is
+ * admitted again before its wait is over.
+ */
+const FULL_SHARE = 0.9
+const isFull = ({ slots, running }: ModelPicture) =>
+  running > 0 && (running >= FULL_SHARE * slots || slots - running < 2)
+
+/**
+ * A refused account is also admitted again before its wait is over if the model has more than this many times the slots
+ * that it had at the refusal: workers have come, or heartbeats were lost for a moment.
+ */
+const MOST_GROWN = 1.25
+
+/** Returns whether an earlier refusal still counts. A long queue is no reason where a model has no ready worker. */
+function stillHolds({ slots }: Known, model: ModelPicture | null): boolean {
+  if (model === null) return slots === null
+  return isFull(model) && (slots === null || model.slots <= MOST_GROWN * slots)
 }

@@ -38,7 +38,7 @@ export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   expectedOutput: Pick<ExpectedOutput, 'expect'>
-  creditLine: CreditLine<Shortage>
+  creditLine: Omit<CreditLine<Shortage>, 'stop'>
   runningHolds: Pick<RunningHolds, 'comingBack'>
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */

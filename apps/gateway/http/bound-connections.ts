@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { toNetwork } from '../callers/to-network.ts'
+import { toNetwork } from '#libs/rate-limit/to-network.ts'
 
 export type ConnectionLimits = {
   readonly connections: number

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '#libs/contracts/api-error.ts'
-import { RETRY_AFTER_S } from '../retry-after.ts'
+import { shuttingDown } from '../retry-after.ts'
 
 const INTERVAL_MS = 100
 
@@ -25,9 +24,7 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     if (draining) {
       reply.header('connection', 'close')
-      throw new ApiError('model_unavailable', 'This gateway is shutting down.', {
-        retryAfterS: RETRY_AFTER_S.shuttingDown,
-      })
+      throw shuttingDown()
     }
     inProgress += 1
     // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.

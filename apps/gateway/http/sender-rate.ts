@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { createTokenBuckets } from '#libs/rate-limit/token-buckets.ts'
 
 /** The sender of a request. `address` is the address of the client, or of a proxy that is not trusted. */
 type Sender = { readonly account: string; readonly address: string }
@@ -25,15 +25,9 @@ const BURST_S = 10
 const SHARE_OF_ADDRESS = 1 / 2
 
 /**
- * The largest number of accounts whose requests are counted, and the largest number of counted pairs of account and
- * address. The two lists are separate, so that a flood of addresses evicts no account.
- */
-const MAX_COUNTED = 20_000
-
-/**
  * Counts, for each account, the requests that are noted with `note`. After a burst, `perS` requests of an account may
- * be noted per second, and from a single address half as many. The counts fall with time. Beyond `MAX_COUNTED`, the
- * least recently used counts are forgotten. `tooMany` is the message of the error that `check` throws.
+ * be noted per second, and from a single address half as many. The accounts have buckets of their own, so that a flood
+ * of addresses evicts no account. `tooMany` is the message of the error that `check` throws.
  */
 export function createSenderRate({
   perS,
@@ -44,32 +38,19 @@ export function createSenderRate({
   tooMany: string
   nowMs: () => number
 }): SenderRate {
-  type Count = { readonly noted: number; readonly atMs: number }
-  const accounts = new LRUCache<string, Count>({ max: MAX_COUNTED })
-  const addresses = new LRUCache<string, Count>({ max: MAX_COUNTED })
-  const countsOf = ({ account, address }: Sender) => [
-    { counts: accounts, name: account, rate: perS },
-    { counts: addresses, name: `${account} ${address}`, rate: perS * SHARE_OF_ADDRESS },
-  ]
-
-  function read({ counts, name, rate }: ReturnType<typeof countsOf>[number]): number {
-    const { noted, atMs } = counts.get(name) ?? { noted: 0, atMs: 0 }
-    return Math.max(0, noted - (rate * (nowMs() - atMs)) / 1_000)
-  }
+  const open = (rate: number) => createTokenBuckets({ perS: rate, burst: BURST_S * rate, nowMs })
+  const accounts = open(perS)
+  const addresses = open(perS * SHARE_OF_ADDRESS)
+  const toAddress = ({ account, address }: Sender) => `${account} ${address}`
 
   return {
     check(sender) {
-      const waits = countsOf(sender).map((count) => (read(count) + 1) / count.rate - BURST_S)
-      const retryAfterS = Math.max(...waits)
+      const retryAfterS = Math.max(accounts.waitS(sender.account), addresses.waitS(toAddress(sender)))
       if (retryAfterS > 0) throw new ApiError('model_busy', tooMany, { retryAfterS })
     },
-    note(sender, amount = 1) {
-      for (const count of countsOf(sender)) {
-        // Requests that are answered at the same time all pass the check, so a count may exceed its burst. The count is
-        // bounded to twice the burst.
-        const noted = Math.min(read(count) + amount, 2 * BURST_S * count.rate)
-        count.counts.set(count.name, { noted, atMs: nowMs() })
-      }
+    note(sender, amount) {
+      accounts.take(sender.account, amount)
+      addresses.take(toAddress(sender), amount)
     },
   }
 }

@@ -179,6 +179,10 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
   const { socket } = response
   reply.hijack()
   socket?.cork()
+  // A hijacked response would lose the headers that hooks have set on the reply.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value)
+  }
   response.writeHead(200, HEADERS)
   response.flushHeaders()
   const send = chooseWriter(response)

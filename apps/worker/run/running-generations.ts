@@ -76,8 +76,6 @@ type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since the stream's last event, or since its end. */
   quietPulses: number
-  /** True if the stream has sent output: further events may wait to be merged. */
-  hasBegun: boolean
   endedMs: number | null
   run: RunningGeneration | null
   timing: SettlementTiming | null
@@ -112,7 +110,6 @@ export function createRunningGenerations(deps: {
       epoch,
       lastSeq: 0,
       quietPulses: 1,
-      hasBegun: false,
       endedMs: null,
       run: null,
       timing: null,
@@ -137,8 +134,7 @@ export function createRunningGenerations(deps: {
       return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
     })
     tracked.quietPulses = 0
-    publisher.send(gateway, entries, !tracked.hasBegun)
-    tracked.hasBegun ||= events.some(({ type }) => !BEFORE_OUTPUT.has(type))
+    publisher.send(gateway, entries)
   }
 
   function end(tracked: TrackedStream): void {
@@ -256,13 +252,6 @@ export function createRunningGenerations(deps: {
     },
   }
 }
-
-/** The events that may come before the first output. */
-const BEFORE_OUTPUT: ReadonlySet<GenerationEvent['type']> = new Set([
-  'generation-claimed',
-  'prompt-cached',
-  'generation-short',
-])
 
 const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
 

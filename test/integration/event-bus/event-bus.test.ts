@@ -75,6 +75,7 @@ async function join(url: string) {
     gateway,
     control,
     onLate: (events) => (seen.late += events),
+    isLoopLate: () => false,
     log,
   })
   return { gateway, worker, publisher, publishing, subscriber, subscription, unreceived, seen }

@@ -1,8 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createWorkerBus, type WorkerBus } from '#apps/worker/worker-bus.ts'
-import { gatewayChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
+import { gatewayChannel } from '#libs/event-bus/channels.ts'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
@@ -91,23 +90,6 @@ test('control messages of all gateways are received', async () => {
   }
 })
 
-test('what is sent to a gateway that says that it is late is merged over turns of the event loop', async () => {
-  const [late, other] = gateways
-  const hand = open(servers[0].url)
-  const beat = { id: late.id, kind: 'gateway', name: 'late', late: true }
-  const merged = async () => {
-    await hand.publish(heartbeatChannel('gateway'), JSON.stringify(beat))
-    for (const content of ['first of two', 'second of two']) {
-      for (const { id } of gateways) bus.publisher.send(id, [frame(content)])
-      await nextTurn()
-    }
-    return late.frames.some((text) => text.includes('first of two') && text.includes('second of two'))
-  }
-  await expect.poll(merged, WAIT).toBe(true)
-  await expect.poll(() => other.frames.join(), WAIT).toContain('second of two')
-  expect(other.frames.some((text) => text.includes('first of two') && text.includes('second of two'))).toBe(
-    false,
-  )
 })
 
 test('vectors lie on the server of their gateway', () => {

@@ -1,46 +1,34 @@
 import { LRUCache } from 'lru-cache'
 import type { AccountAnswer, Asker, AskAccount } from '#libs/billing-client/ask-account.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { createTokenBuckets } from '#libs/rate-limit/token-buckets.ts'
 
 /** Counts a request. Throws `model_busy` if the key, or its account, asks more often than allowed. */
 type SpendRead = (account: string, asker: Asker) => void
 
 const FRESH_MS = 1_000
 const MAX_ANSWERS = 500
-const MAX_KEYS = 10_000
 
-/**
- * The number of reads that a client may make at once without waiting. A client that reads in a loop gets one read a
- * second.
- */
+/** The reads that a key may make at once without waiting. A client that reads in a loop gets one read a second. */
 const BURST = 10
 /** The keys of an account may together make this many times the reads of one key, however many keys it has. */
 const KEYS_OF_ACCOUNT = 4
 
-/**
- * Limits each key to one request a second at this gateway, after a burst of ten, and each account to four times as many.
- * This bounds billing's load.
- */
+/** Limits the reads of each key and of each account at this gateway. This bounds billing's load. */
 export function createSpendRead(nowMs: () => number): SpendRead {
-  const budgets = new LRUCache<string, { readonly left: number; readonly atMs: number }>({ max: MAX_KEYS })
-
-  /** `cost` is the part of a budget of one read a second that a read takes. */
-  function spend(name: string, cost: number): boolean {
-    const now = nowMs()
-    const budget = budgets.get(name) ?? { left: BURST, atMs: now }
-    const left = Math.min(BURST, budget.left + (now - budget.atMs) / FRESH_MS)
-    budgets.set(name, { left: left < cost ? left : left - cost, atMs: now })
-    return left >= cost
-  }
+  const keys = createTokenBuckets({ perS: 1, burst: BURST, nowMs })
+  const accounts = createTokenBuckets({ perS: KEYS_OF_ACCOUNT, burst: KEYS_OF_ACCOUNT * BURST, nowMs })
 
   return (account, asker) => {
     const key = 'keyId' in asker ? asker.keyId : asker.managementKeyId
-    if (spend(key, 1) && spend(account, 1 / KEYS_OF_ACCOUNT)) return
-    throw new ApiError(
-      'model_busy',
-      'This key, or this account, asks for its own data too often: one request a second of a key is served.',
-      { retryAfterS: 1 },
-    )
+    const retryAfterS = Math.max(keys.waitS(key), accounts.waitS(account))
+    if (retryAfterS > 0) {
+      const message =
+        'This key, or this account, asks for its own data too often: one request a second of a key is served.'
+      throw new ApiError('model_busy', message, { retryAfterS })
+    }
+    keys.take(key)
+    accounts.take(account)
   }
 }
 

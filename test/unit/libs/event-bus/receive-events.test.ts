@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
-import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { InboxEvent, StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { claimed, ended, GATEWAY, lost, read, text } from './publishing-worker.ts'
 import { createGateway } from './receiving-gateway.ts'
 
@@ -155,4 +156,35 @@ test('a bus that is away loses every stream that has not ended', async () => {
   expect(await read(waiting)).toEqual([lost('bus-away')])
   expect(await read(runs)).toEqual([claimed('worker-1'), lost('bus-away')])
   expect(await read(done)).toEqual([claimed('worker-1'), ended])
+})
+
+test('while the event loop is late, tokens of up to 25 ms come together; the first ones and the end at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { receiver, worker, deliver, loop } = createGateway()
+  const inbox = receiver.open()
+  const batches: InboxEvent['type'][][] = []
+  void (async () => {
+    for await (const batch of inbox) batches.push(batch.map(({ type }) => type))
+  })()
+  const send = async (event: GenerationEvent) => {
+    worker.send(inbox.stream, event)
+    deliver()
+    await vi.advanceTimersByTimeAsync(0)
+  }
+  loop.isLate = true
+  for (const event of [claimed('worker-1'), text('a'), text('b'), text('c')]) await send(event)
+  expect(batches).toEqual([['generation-claimed'], ['text-delta'], ['text-delta'], ['text-delta']])
+  batches.length = 0
+  await send(text('d'))
+  await vi.advanceTimersByTimeAsync(20)
+  await send(text('e'))
+  expect(batches).toEqual([])
+  await vi.advanceTimersByTimeAsync(5)
+  expect(batches).toEqual([['text-delta', 'text-delta']])
+  await send(text('f'))
+  await send(ended)
+  expect(batches.slice(1)).toEqual([['text-delta', 'generation-end']])
+  await vi.advanceTimersByTimeAsync(25)
+  expect(batches).toHaveLength(2)
 })

@@ -9,6 +9,7 @@ import { createWorker, GATEWAY } from './publishing-worker.ts'
 export function createGateway() {
   let sent: unknown[] = []
   let late = 0
+  const loop = { isLate: false }
   const bus: string[] = []
   const note =
     (kind: string) =>
@@ -24,6 +25,7 @@ export function createGateway() {
       acknowledge: note('acknowledge'),
     },
     onLate: (events) => (late += events),
+    isLoopLate: () => loop.isLate,
   })
   const worker = createWorker({ worker: 'worker-1', publish: (message) => bus.push(message) })
   const other = createWorker({ worker: 'worker-2', publish: (message) => bus.push(message) })
@@ -37,6 +39,7 @@ export function createGateway() {
 
   return {
     receiver,
+    loop,
     worker,
     other,
     bus,

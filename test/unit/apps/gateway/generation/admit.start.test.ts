@@ -13,7 +13,7 @@ test('a request that asks to wait for a model that is being started is admitted'
   expect(demanded()).toBeUndefined()
   admission.startWait?.begin()
   expect(demanded()).toMatchObject({ unserved: 1, refused: 0 })
-  admission.claimed({ waitedMs: 20_000 })
+  admission.claimed()
   admission.leave()
   expect(startEnds).toEqual(['started'])
 })
@@ -25,19 +25,6 @@ test('a model that is served is not waited for', () => {
     place: { mostAhead: 12_000 },
     startWait: null,
   })
-})
-
-test('the time that a model takes to start does not count as slowness of its queue', () => {
-  const state = { state: 'warming', etaMs: 20_000 } as const
-  const { admit, picture, clock } = setUp({ state })
-  const waits = [admit(generationCall({ startWaitS: 30 })), admit(generationCall({ startWaitS: 30 }))]
-  for (const { queued } of waits) queued(10_000)
-  picture.applyHeartbeat(
-    toBeat({}, { model: 'demo-chat', slots: 4, running: 4, meanGenerationMs: 1_000, slotTokensPerS: 100 }),
-  )
-  clock.nowMs = 300_000
-  for (const { claimed } of waits) claimed({ waitedMs: 300_000 })
-  expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
 
 test('a wait does not help a request that is refused for another reason', () => {

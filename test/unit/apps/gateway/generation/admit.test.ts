@@ -104,7 +104,7 @@ test.each([
   clock.nowMs = 7_125
   const { place, queued } = admit(generationCall())
   expect(place.mostAhead).toBe(kept)
-  queued(0)
+  queued()
   expect(admit(generationCall()).place.mostAhead).toBe(12_000 / slower)
 })
 
@@ -273,24 +273,4 @@ test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())
   expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
-})
-
-test('an account whose requests wait longer than the tokens before them take may have fewer before the next one', () => {
-  const { admit } = setUp({ engines: BUSY_ENGINES })
-  const waits = (costAhead: number, waitedMs: number) => {
-    const admission = admit(generationCall())
-    admission.queued(costAhead)
-    admission.claimed({ waitedMs })
-    return admission.place.mostAhead
-  }
-  // The engines take 400 tokens in a second, so 4,000 tokens take 10 s.
-  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 30_000)
-  expect(waits(4_000, 30_000)).toBeCloseTo(4_000, -1)
-  const other = { ...generationCall().caller, accountId: 'another-account' }
-  expect(admit(generationCall({ caller: other })).place.mostAhead).toBe(12_000)
-  // Short waits depend on chance.
-  for (let turn = 0; turn < 200; turn += 1) waits(100, 0)
-  expect(waits(100, 0)).toBeCloseTo(4_000, -1)
-  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 10_000)
-  expect(waits(4_000, 10_000)).toBeCloseTo(12_000, -1)
 })

@@ -134,7 +134,7 @@ const beats = (...running: number[]) =>
   running.map((count, at) => {
     const engine = { model: 'm', ready: true, slots: 16, running: count, contextWindow: 4_096 }
     const engines = [{ ...engine, meanGenerationMs: 500, slotTokensPerS: null }]
-    return { id: `worker-${at}`, form: FORM, kind: 'worker', name: 'worker', engines, late: false } as const
+    return { id: `worker-${at}`, kind: 'worker', engines } as const
   })
 
 test.each([1, 2])(

@@ -186,3 +186,15 @@ test('with a limit of 0, and behind its deadline, no request waits', async () =>
   expect(await waiting.creditLine.wait(line('account'), { ...NO_LIMIT, mostMs: -1 }, last)).toBe('last')
   expect([ends, waiting.ends]).toEqual([[], []])
 })
+
+test('when the gateway stops, every wait ends at once, so that its caller can wait elsewhere', async () => {
+  const { creditLine, line, ends } = setUp()
+  const wait = async (name: string) =>
+    await creditLine.wait(line(name), NO_LIMIT, async () => null).catch((error: unknown) => error)
+  const waits = [wait('a'), wait('a'), wait('b')]
+  await pass(1_500)
+  creditLine.stop()
+  const refused = { code: 'model_unavailable', retryAfterS: 1 }
+  expect(await Promise.all([...waits, wait('c')])).toMatchObject([refused, refused, refused, refused])
+  expect([ends, creditLine.open('a', 'b', 'c')]).toEqual([['left', 'left', 'left', 'left'], null])
+})

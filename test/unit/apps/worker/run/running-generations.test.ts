@@ -176,24 +176,6 @@ test('a gateway that is cut off has its runs stopped, not settled, until it dies
   expect(settled).toEqual([[run.job.id, 1]])
 })
 
-test('a stream is urgent up to its first output, in each epoch', () => {
-  const { open, urgent } = setUp()
-  const claim = { type: 'generation-claimed', worker: 'w', promptTokens: 1, after: 0, guided: false } as const
-  for (const epoch of [1, 2]) {
-    urgent.length = 0
-    const run = open(5, epoch)
-    run.send([claim])
-    run.send([{ type: 'generation-short', amountNano: '1', moreTokens: 256 }])
-    run.send([{ type: 'prompt-cached', cachedTokens: 1 }, text('a')])
-    run.send([text('b')])
-    expect(urgent.map((group) => group.map(({ event }) => event.type))).toEqual([
-      ['generation-claimed'],
-      ['generation-short'],
-      ['prompt-cached', 'text-delta'],
-    ])
-  }
-})
-
 test('an answer about the hold reaches the run of exactly its epoch', () => {
   const { open, running } = setUp()
   const [old, run] = [open(5, 1), open(5, 2)]

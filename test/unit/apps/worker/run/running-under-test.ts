@@ -29,17 +29,13 @@ export function claimedGeneration(
 export function runningUnderTest() {
   const state = { nowMs: 1_000_000, buried: new Array<string>(), claiming: new Array<string>() }
   const groups: FrameEntry[][] = []
-  const urgent: FrameEntry[][] = []
   const pulses: [string, readonly StreamState[]][] = []
   const watched: string[] = []
   const settled: [string, number][] = []
   const forgotten: string[] = []
   const running = createRunningGenerations({
     publisher: {
-      send(_gateway, group, isUrgent = false) {
-        groups.push([...group])
-        if (isUrgent) urgent.push([...group])
-      },
+      send: (_gateway, group) => void groups.push([...group]),
       pulse: (gateway, streams) => pulses.push([gateway, streams]),
       forget: (gateway) => forgotten.push(gateway),
     },
@@ -51,5 +47,5 @@ export function runningUnderTest() {
     nowMs: () => state.nowMs,
   })
   const events = (): GenerationEvent[] => groups.flat().map(({ event }) => event)
-  return { running, state, groups, urgent, events, pulses, watched, settled, forgotten }
+  return { running, state, groups, events, pulses, watched, settled, forgotten }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toNetwork } from '#apps/gateway/callers/to-network.ts'
+import { toNetwork } from '#libs/rate-limit/to-network.ts'
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],
