@@ -41,7 +41,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(now)
 
 -- Removes finish tags that are MOST_CREDIT or more below the virtual time. They have no effect any more, so some of them
--- may stay. Each call adds one finish tag and removes up to FORGOTTEN_AT_MOST, so their number does not grow.
+-- may stay. Each call that adds a finish tag removes up to FORGOTTEN_AT_MOST, so their number does not grow.
 local function forget_finished(virtual)
   local passed = math.min(call('ZCOUNT', finish_key, '-inf', exact(virtual - MOST_CREDIT)), FORGOTTEN_AT_MOST)
   if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
@@ -64,11 +64,12 @@ local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_
 local is_first = not tag
 local start, own, all
 if is_first then
-  local virtual = virtual_time()
-  forget_finished(virtual)
+  local tags = call('ZMSCORE', finish_key, VIRTUAL, account)
+  local virtual = tonumber(tags[1] or FIRST_TAG)
+  if not tags[2] then forget_finished(virtual) end
   own, all = read_sums(account)
   local earliest = own.count > 0 and virtual - MOST_CREDIT or virtual
-  start = math.max(earliest, tonumber(call('ZSCORE', finish_key, account) or earliest))
+  start = math.max(earliest, tonumber(tags[2] or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)
 end
 local ahead, cost_ahead = count_waiting(tag), -1
