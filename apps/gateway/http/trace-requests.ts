@@ -28,7 +28,8 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): RequestTr
         links: typeof traceparent === 'string' ? [traceparent] : [],
       })
       spans.set(request, span)
-      reply.raw.once('close', () => {
+      // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
+      reply.raw.on('close', () => {
         span.set({ 'http.response.status_code': reply.raw.statusCode })
         span.end()
       })

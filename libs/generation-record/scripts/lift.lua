@@ -72,7 +72,7 @@ if is_first then
   start = math.max(earliest, tonumber(tags[2] or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)
 end
-local ahead, cost_ahead = count_waiting(tag), -1
+local ahead, cost_ahead = is_first and all.count == 0 and 0 or count_waiting(tag), -1
 if is_first then
   -- All generations of the account are ahead. Generations of others that are ahead count with the others' mean cost.
   local others = all.count - own.count
