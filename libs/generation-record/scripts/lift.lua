@@ -47,13 +47,15 @@ local function forget_finished(virtual)
   if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
 end
 
--- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival.
+-- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival. Returns also
+-- whether other generations wait with these needs.
 local function count_waiting(tag)
-  local count = 0
+  local count, is_known = 0, false
   for _, waiting in ipairs(call('SMEMBERS', needs_key)) do
     count = count + call('ZCOUNT', prefix .. 'waiting:' .. waiting, '-inf', exact(tag))
+    is_known = is_known or waiting == needs
   end
-  return count
+  return count, is_known
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
@@ -72,7 +74,8 @@ if is_first then
   start = math.max(earliest, tonumber(tags[2] or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)
 end
-local ahead, cost_ahead = is_first and all.count == 0 and 0 or count_waiting(tag), -1
+local ahead, is_known, cost_ahead = 0, false, -1
+if not is_first or all.count > 0 then ahead, is_known = count_waiting(tag) end
 if is_first then
   -- All generations of the account are ahead. Generations of others that are ahead count with the others' mean cost.
   local others = all.count - own.count
@@ -90,6 +93,7 @@ if is_first then call('ZADD', finish_key, exact(start + cost / weight), account)
 if recorded > 0 then
   -- The generation may still wait in an earlier epoch.
   leave_waiting(recorded_member(id))
+  is_known = false
   call('HDEL', record_key, 'worker', 'nonce', 'home', 'passed')
   call('DEL', ids_key)
 end
@@ -117,7 +121,7 @@ elseif place == 'apart' then
 end
 
 local member = to_member(id, needs, arrival, cost, weight, bytes, account)
-call('SADD', needs_key, needs)
+if not is_known then call('SADD', needs_key, needs) end
 call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if home ~= '' then
