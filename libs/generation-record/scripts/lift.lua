@@ -38,7 +38,10 @@ if recorded == epoch and state[3] then return { 'claimed', state[3], state[4] } 
 
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-sweep(now)
+-- If nothing waits, there is nothing to sweep.
+local own, all
+if recorded == 0 then own, all = read_sums(account) end
+if (not all or all.count > 0) and sweep(now) > 0 then own, all = nil, nil end
 
 -- Removes finish tags that are MOST_CREDIT or more below the virtual time. They have no effect any more, so some of them
 -- may stay. Each call that adds a finish tag removes up to FORGOTTEN_AT_MOST, so their number does not grow.
@@ -64,12 +67,12 @@ end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
 local is_first = not tag
-local start, own, all
+local start
 if is_first then
   local tags = call('ZMSCORE', finish_key, VIRTUAL, account)
   local virtual = tonumber(tags[1] or FIRST_TAG)
   if not tags[2] then forget_finished(virtual) end
-  own, all = read_sums(account)
+  if not own then own, all = read_sums(account) end
   local earliest = own.count > 0 and virtual - MOST_CREDIT or virtual
   start = math.max(earliest, tonumber(tags[2] or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)

@@ -111,12 +111,15 @@ local function charge_used(account, tag, weight, cost, used)
   if own > tonumber(call('ZSCORE', finish_key, VIRTUAL) or FIRST_TAG) then call('ZADD', finish_key, exact(own), account) end
 end
 
+-- Removes generations that have expired while they waited, and returns how many.
 local function sweep(now)
-  for _, member in ipairs(call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)) do
+  local expired = call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)
+  for _, member in ipairs(expired) do
     local _, needs, cost, weight, bytes, account = read_member(member)
     leave_waiting(member, needs, cost, bytes, account)
     charge_used(account, 0, weight, tonumber(cost), 0)
   end
+  return #expired
 end
 
 -- Appends a gateway's settlement for billing, which decides by the proof in the receipt what it is worth. A choice after the first of a request, whose id has a '+'
