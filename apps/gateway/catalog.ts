@@ -64,11 +64,19 @@ export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | n
   }
 }
 
+/** The models with call formats, so that all open streams of a model share one object. */
+const completed = new WeakMap<CatalogModel, CatalogModel>()
+
 /** Returns the catalog, with the call formats that the models' workers have reported. */
 export function withCallFormats(catalog: Catalog, callFormatOf: (model: string) => string | null): Catalog {
   const complete = (model: CatalogModel): CatalogModel => {
     const callFormat = callFormatOf(model.id)
-    return callFormat === null ? model : { ...model, callFormat }
+    if (callFormat === null) return model
+    const known = completed.get(model)
+    if (known?.callFormat === callFormat) return known
+    const made = { ...model, callFormat }
+    completed.set(model, made)
+    return made
   }
   return {
     list: () => catalog.list().map(complete),

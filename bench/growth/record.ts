@@ -6,7 +6,7 @@ import {
   needsKey,
   recordKey,
   seatsKey,
-  virtualTimeKey,
+  VIRTUAL_TIME,
   waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
@@ -86,7 +86,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
         await record.settle(model, settlement, { role: 'gateway' })
       })
       const count = await slowlog(redis, async () => await countWaiting(model))
-      await redis.set(virtualTimeKey(model), String(FIRST_TAG * 10))
+      await redis.zadd(finishKey(model), String(FIRST_TAG * 10), VIRTUAL_TIME)
       const forget = await slowlog(redis, async () => {
         const place = liftPlace({ accountId: 'last', mostAhead: 10 * size })
         await record.lift(await generationLift(generationJob({ model }), { place }))

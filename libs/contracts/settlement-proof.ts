@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import type { Settlement } from './settlement.ts'
 
 /**
@@ -50,5 +50,6 @@ function withProof(receipt: string, prove: (mac: Buffer) => Buffer): string {
   return mac === undefined ? '' : `${payload}.${prove(Buffer.from(mac, 'base64url')).toString('base64url')}`
 }
 
+/** `createHmac` takes three times as long if it gets the bytes of a key instead of a key. */
 const proofOf = (mac: Buffer, text: string) =>
-  createHmac('sha256', mac).update(text).digest().subarray(0, PROOF_BYTES)
+  createHmac('sha256', createSecretKey(mac)).update(text).digest().subarray(0, PROOF_BYTES)

@@ -58,11 +58,12 @@ export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting
 export const waitingSumsKey = (model: string) => `${modelPrefix(model)}waiting-sums`
 export const ALL_ACCOUNTS = ''
 
-/** Sorted set: account → the tag at which it has used its share. */
+/**
+ * Sorted set: account → the tag at which it has used its share. The member `VIRTUAL_TIME` has the tag up to which the
+ * model has served. A claim moves it to the lowest tag of the generations that wait.
+ */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
-
-/** The virtual time: the tag up to which the model has served. A claim moves it to the lowest tag of the generations that wait. */
-export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
+export const VIRTUAL_TIME = ''
 
 /** Hash: name of a seat → time and worker of its last claim. The name is a hash of a conversation's beginning. */
 export const seatsKey = (model: string) => `${modelPrefix(model)}seats`

@@ -12,7 +12,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { JOB_QUEUE, jobQueuePrefix, virtualTimeKey } from '#libs/queue-redis/keys.ts'
+import { finishKey, JOB_QUEUE, jobQueuePrefix } from '#libs/queue-redis/keys.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat } from '../support/chat.ts'
 import type { TestAccount } from '../support/cluster.ts'
@@ -215,7 +215,7 @@ test('the user that docs/operators.md gives to such tools can change nothing, an
   const { end } = await fill(2)
   const [first] = (await look(reader)).jobs
   await expect(readerRedis.hset(queue.toKey('meta'), 'paused', '1')).rejects.toThrow('NOPERM')
-  await expect(readerRedis.get(virtualTimeKey(model))).rejects.toThrow('NOPERM')
+  await expect(readerRedis.zcard(finishKey(model))).rejects.toThrow('NOPERM')
   for (const change of [
     async () => await reader.queue.pause(),
     async () => await reader.queue.remove(first?.id ?? ''),

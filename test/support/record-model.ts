@@ -60,7 +60,9 @@ export function createRecordModel() {
 
   /** Returns where an account's next generation waits, and where its share is used up from. */
   function nextPlace({ accountId, weight }: Place) {
-    for (const [account, tag] of finish) if (tag <= virtual - MOST_CREDIT) finish.delete(account)
+    if (!finish.has(accountId)) {
+      for (const [account, tag] of finish) if (tag <= virtual - MOST_CREDIT) finish.delete(account)
+    }
     const own = ofAccount(accountId)
     const credit = own.length > 0 ? MOST_CREDIT : 0
     const start = Math.max(virtual - credit, finish.get(accountId) ?? -Infinity)

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { createFairPot, type FairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
@@ -38,7 +39,6 @@ type Upload = PotMember & {
   leaving: AbortController | null
   isEvicted: boolean
   pot: FairPot<Upload>
-  isTaken: boolean
   /** The last check for a stall: its time, and the bytes that the connection had received. */
   checked: { readonly atMs: number; readonly bytes: number }
 }
@@ -85,7 +85,6 @@ export function installBodyBudget(
       leaving: null,
       isEvicted: false,
       pot: isOpen || length < limits.largeBodyBytes ? small : large,
-      isTaken: false,
       checked: started,
       // A body that has arrived is the last that has to leave. A new upload is not slower than the others.
       speed: () =>
@@ -113,12 +112,20 @@ export function installBodyBudget(
       if (!take(arrived)) upload.evict()
     }
     if (upload.pot === large || isOpen) for (const part of new Set([raw, payload])) part.on('data', count)
-    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
-    reply.raw.on('close', () => {
-      if (!upload.isTaken) upload.pot.leave(upload)
-    })
+    leaveAtClose(request, reply.raw)
     done()
   })
+
+  /**
+   * A function of its own, because the listener lives as long as the answer: made in the hook, it would keep the upload
+   * for as long. `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
+   */
+  function leaveAtClose(request: FastifyRequest, response: ServerResponse): void {
+    response.on('close', () => {
+      const upload = uploads.get(request)
+      upload?.pot.leave(upload)
+    })
+  }
 
   function endIfStalled(upload: Upload): void {
     const { raw } = upload.request
@@ -140,7 +147,7 @@ export function installBodyBudget(
     const upload = uploads.get(request)
     if (upload === undefined) return { toSignal: () => new AbortController().signal, release() {} }
     if (upload.isEvicted) throw tooMany()
-    upload.isTaken = true
+    uploads.delete(request)
     return {
       toSignal: () => (upload.leaving ??= new AbortController()).signal,
       release: () => upload.pot.leave(upload),

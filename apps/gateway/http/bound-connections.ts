@@ -57,12 +57,15 @@ export function boundConnections(
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket
     all.add(socket)
-    socket.on('close', () => all.delete(socket))
-    if (address === undefined || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return
+    if (address === undefined || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) {
+      socket.on('close', () => all.delete(socket))
+      return
+    }
     const network = toNetwork(address)
     const open = networks.get(network) ?? new Set()
     networks.set(network, open.add(socket))
     socket.on('close', () => {
+      all.delete(socket)
       open.delete(socket)
       if (open.size === 0) networks.delete(network)
     })

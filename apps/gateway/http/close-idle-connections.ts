@@ -13,7 +13,7 @@ export function closeIdleConnections(app: FastifyInstance): void {
   const connections = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
     connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
+    socket.on('close', () => connections.delete(socket))
   })
 
   app.addHook('preClose', async () => {

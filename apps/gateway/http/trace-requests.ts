@@ -27,8 +27,10 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): RequestTr
         attributes: { 'http.request.method': 'POST', 'http.route': url, 'millrace.request.id': request.id },
         links: typeof traceparent === 'string' ? [traceparent] : [],
       })
+      if (span === NO_SPAN) return done()
       spans.set(request, span)
-      reply.raw.once('close', () => {
+      // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
+      reply.raw.on('close', () => {
         span.set({ 'http.response.status_code': reply.raw.statusCode })
         span.end()
       })

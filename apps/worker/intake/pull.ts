@@ -40,8 +40,8 @@ const LOOK_MS = 1_000
  * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
  * its job is not completed, and BullMQ gives the job to another worker later.
  *
- * Jobs may be lost. So a worker also claims each second, without waiting for a job, if it has a free slot and all its
- * claims are answered. While an operator has paused the queue, the worker claims nothing.
+ * Jobs may be lost. So a worker also claims each second, without a job, if it has a free slot and all its claims are
+ * answered. While an operator has paused the queue, the worker claims nothing.
  */
 export function createPull(deps: {
   /** Claims a generation and begins to run it. Resolves with null if there is none for this worker. */
@@ -65,9 +65,9 @@ export function createPull(deps: {
 
   const canPull = () => !closing.signal.aborted && mayPull() && !paused
 
-  /** Begins a claim for each free slot, at most `count`. */
-  function take(count: number): void {
-    for (let begun = 0; begun < count && canPull() && slots.isFree(); begun += 1) void claimOn(jobs.take())
+  /** Begins a claim for each free slot, at most `count`, each with a job unless `nextTurn` returns none. */
+  function take(count: number, nextTurn = jobs.take): void {
+    for (let begun = 0; begun < count && canPull() && slots.isFree(); begun += 1) void claimOn(nextTurn())
   }
 
   async function claimOn(turn: Promise<Turn | null>): Promise<void> {
@@ -135,7 +135,7 @@ export function createPull(deps: {
   const timer = setInterval(() => {
     wake()
     void followPause()
-    if (claiming === 0) take(1)
+    if (claiming === 0) take(1, noTurn)
   }, LOOK_MS)
   void followPause()
   void waitForJobs()
@@ -144,7 +144,7 @@ export function createPull(deps: {
     follow: wake,
     look() {
       if (!slots.isFree()) filled = true
-      else if (canPull()) void claimOn(NO_TURN)
+      else if (canPull()) void claimOn(noTurn())
     },
     isPaused: () => paused,
     async close() {
@@ -156,4 +156,4 @@ export function createPull(deps: {
   }
 }
 
-const NO_TURN = Promise.resolve(null)
+const noTurn = async () => null

@@ -61,7 +61,6 @@ end
 
 -- BullMQ keeps the pause in the queue's hash `meta`.
 if call('HEXISTS', prefix .. 'generations:meta', 'paused') == 1 then return { 'nothing', 0 } end
-sweep(now)
 
 local features, window, is_buried = {}, tonumber(ARGV[5]), {}
 for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
@@ -205,12 +204,17 @@ local function hand_out(id, record, member)
 end
 
 local function advance_virtual(tag)
-  if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
+  -- A later epoch has the tag 0, which is before the first virtual time.
+  if tonumber(tag) > FIRST_TAG then call('ZADD', finish_key, 'GT', tag, VIRTUAL) end
 end
 
 for _ = 1, SWEPT_AT_MOST do
   local member, tag, held = take()
-  if not member then return { 'nothing', #all_needs - #served } end
+  if not member then
+    -- Lifts sweep as well. Without lifts, the claim that each worker makes every second finds nothing.
+    sweep(now)
+    return { 'nothing', #all_needs - #served }
+  end
   local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.

@@ -38,22 +38,27 @@ if recorded == epoch and state[3] then return { 'claimed', state[3], state[4] } 
 
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-sweep(now)
+-- If nothing waits, there is nothing to sweep.
+local own, all
+if recorded == 0 then own, all = read_sums(account) end
+if (not all or all.count > 0) and sweep(now) > 0 then own, all = nil, nil end
 
 -- Removes finish tags that are MOST_CREDIT or more below the virtual time. They have no effect any more, so some of them
--- may stay. Each call adds one finish tag and removes up to FORGOTTEN_AT_MOST, so their number does not grow.
+-- may stay. Each call that adds a finish tag removes up to FORGOTTEN_AT_MOST, so their number does not grow.
 local function forget_finished(virtual)
   local passed = math.min(call('ZCOUNT', finish_key, '-inf', exact(virtual - MOST_CREDIT)), FORGOTTEN_AT_MOST)
   if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
 end
 
--- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival.
+-- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival. Returns also
+-- whether other generations wait with these needs.
 local function count_waiting(tag)
-  local count = 0
+  local count, is_known = 0, false
   for _, waiting in ipairs(call('SMEMBERS', needs_key)) do
     count = count + call('ZCOUNT', prefix .. 'waiting:' .. waiting, '-inf', exact(tag))
+    is_known = is_known or waiting == needs
   end
-  return count
+  return count, is_known
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
@@ -62,16 +67,18 @@ end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
 local is_first = not tag
-local start, own, all
+local start
 if is_first then
-  local virtual = virtual_time()
-  forget_finished(virtual)
-  own, all = read_sums(account)
+  local tags = call('ZMSCORE', finish_key, VIRTUAL, account)
+  local virtual = tonumber(tags[1] or FIRST_TAG)
+  if not tags[2] then forget_finished(virtual) end
+  if not own then own, all = read_sums(account) end
   local earliest = own.count > 0 and virtual - MOST_CREDIT or virtual
-  start = math.max(earliest, tonumber(call('ZSCORE', finish_key, account) or earliest))
+  start = math.max(earliest, tonumber(tags[2] or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)
 end
-local ahead, cost_ahead = count_waiting(tag), -1
+local ahead, is_known, cost_ahead = 0, false, -1
+if not is_first or all.count > 0 then ahead, is_known = count_waiting(tag) end
 if is_first then
   -- All generations of the account are ahead. Generations of others that are ahead count with the others' mean cost.
   local others = all.count - own.count
@@ -89,6 +96,7 @@ if is_first then call('ZADD', finish_key, exact(start + cost / weight), account)
 if recorded > 0 then
   -- The generation may still wait in an earlier epoch.
   leave_waiting(recorded_member(id))
+  is_known = false
   call('HDEL', record_key, 'worker', 'nonce', 'home', 'passed')
   call('DEL', ids_key)
 end
@@ -116,7 +124,7 @@ elseif place == 'apart' then
 end
 
 local member = to_member(id, needs, arrival, cost, weight, bytes, account)
-call('SADD', needs_key, needs)
+if not is_known then call('SADD', needs_key, needs) end
 call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if home ~= '' then

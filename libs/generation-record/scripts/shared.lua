@@ -13,8 +13,8 @@
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
 --                             all
---   virtual           string  the tag up to which the model has served: the highest tag that was the lowest at a claim
---   finish            zset    account → the tag at which the account has used its share
+--   finish            zset    account → the tag at which the account has used its share; '' → the virtual time: the tag up
+--                             to which the model has served, which is the highest tag that was the lowest at a claim
 --   orphans           list    what a worker ended for a dead gateway: `name=value` lines, for billing (`observe.lua`)
 -- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be
 -- removed without its record.
@@ -25,7 +25,7 @@
 local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG, ORPHANS_AT_MOST, ORPHAN_MS = 64, 60000, 1, 10000, 3600000
 local call, prefix = redis.call, ARGV[1]
 local needs_key, expiry_key, sums_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-sums'
-local virtual_key, finish_key = prefix .. 'virtual', prefix .. 'finish'
+local finish_key, VIRTUAL = prefix .. 'finish', ''
 
 -- Redis writes a Lua number with 17 digits, which takes as long as a command, so integers are passed on as text.
 local function integer(number)
@@ -35,10 +35,6 @@ end
 -- Lua's own conversion keeps 14 digits; a double needs 17.
 local function exact(number)
   return string.format('%.17g', number)
-end
-
-local function virtual_time()
-  return tonumber(call('GET', virtual_key) or FIRST_TAG)
 end
 
 local function to_member(id, needs, arrival, cost, weight, bytes, account)
@@ -112,15 +108,18 @@ local function charge_used(account, tag, weight, cost, used)
   local finish = call('ZADD', finish_key, 'XX', 'INCR', exact((used - cost) / weight), account)
   if finish or used < cost then return end
   local own = tag + used / weight
-  if own > virtual_time() then call('ZADD', finish_key, exact(own), account) end
+  if own > tonumber(call('ZSCORE', finish_key, VIRTUAL) or FIRST_TAG) then call('ZADD', finish_key, exact(own), account) end
 end
 
+-- Removes generations that have expired while they waited, and returns how many.
 local function sweep(now)
-  for _, member in ipairs(call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)) do
+  local expired = call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)
+  for _, member in ipairs(expired) do
     local _, needs, cost, weight, bytes, account = read_member(member)
     leave_waiting(member, needs, cost, bytes, account)
     charge_used(account, 0, weight, tonumber(cost), 0)
   end
+  return #expired
 end
 
 -- Appends a gateway's settlement for billing, which decides by the proof in the receipt what it is worth.

@@ -6,7 +6,7 @@ import { createGenerationRecord, type GenerationRecord } from '#libs/generation-
 import {
   finishKey,
   needsKey,
-  virtualTimeKey,
+  VIRTUAL_TIME,
   waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
@@ -35,11 +35,11 @@ test('a lift forgets at most 200 of 100,000 finishes that the virtual time has p
 }) => {
   const model = newModel()
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
-  await redis.set(virtualTimeKey(model), String(2 * MANY))
-  const left = async () => await redis.zcard(finishKey(model))
+  await redis.zadd(finishKey(model), String(2 * MANY), VIRTUAL_TIME)
+  const left = async () => (await redis.zcard(finishKey(model))) - 1
   for (let lifts = 1; lifts <= 3; lifts += 1) {
-    expect((await arrive(record, model, 'newcomer')).tag).toBeGreaterThanOrEqual(2 * MANY)
-    expect(await left()).toBe(MANY - lifts * FINISHES + 1)
+    expect((await arrive(record, model, `newcomer-${lifts}`)).tag).toBeGreaterThanOrEqual(2 * MANY)
+    expect(await left()).toBe(MANY - lifts * FINISHES + lifts)
   }
 })
 
@@ -49,7 +49,7 @@ test('a finish that the virtual time has passed, and that is not forgotten yet, 
 }) => {
   const model = newModel()
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
-  await redis.set(virtualTimeKey(model), String(2 * MANY))
+  await redis.zadd(finishKey(model), String(2 * MANY), VIRTUAL_TIME)
   // The finish of this account is among the last that are forgotten.
   expect((await arrive(record, model, `account-${MANY - 1}`)).tag).toBe(2 * MANY)
 })
@@ -68,7 +68,7 @@ test('with 100,000 overdue generations and accounts, no call executes more comma
   expect(lift).toBeLessThanOrEqual(bound)
 
   const claim = await commandsOf(redis, async () => await record.claim(model, generationClaim()))
-  expect(await overdue()).toBe(MANY - 2 * OVERDUE)
+  expect(await overdue()).toBe(MANY - OVERDUE)
   expect(claim).toBeLessThanOrEqual(bound)
 
   const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { finishKey, virtualTimeKey } from '#libs/queue-redis/keys.ts'
+import { finishKey, VIRTUAL_TIME } from '#libs/queue-redis/keys.ts'
 import {
   arrive,
   arriveMany,
@@ -142,7 +142,7 @@ test('the cost ahead is that of the own generations and of the share of the othe
 
 test('tags do not lose precision beyond fourteen digits', async () => {
   const model = newModel()
-  await redis.set(virtualTimeKey(model), '1234567890123456')
+  await redis.zadd(finishKey(model), '1234567890123456', VIRTUAL_TIME)
   const { lift, lifting, id } = await arrive(model, 'account', { cost: 1, weight: 2 })
   expect(lift).toMatchObject({ tag: 1_234_567_890_123_456 })
   const next = await arrive(model, 'account', { cost: 1, weight: 4 })
@@ -172,5 +172,5 @@ test('finish tags that the virtual time has passed by the largest credit are dro
   expect(await redis.zcard(finishKey(model))).toBe(20)
   for (let turn = 0; turn < 22; turn += 1) await claimId(model)
   await arrive(model, 'newcomer')
-  expect(await redis.zrange(finishKey(model), '0', '-1')).toEqual(['newcomer', 'account-0'])
+  expect(await redis.zrange(finishKey(model), '0', '-1')).toEqual([VIRTUAL_TIME, 'newcomer', 'account-0'])
 })

@@ -6,7 +6,7 @@ import {
   finishKey,
   modelPrefix,
   needsKey,
-  virtualTimeKey,
+  VIRTUAL_TIME,
   waitingSumsKey,
   waitingExpiryKey,
 } from '#libs/queue-redis/keys.ts'
@@ -177,19 +177,21 @@ const toUsage = (tokens: number) => {
 
 /** Reads the places of the accounts, and the sums that the record keeps beside its sets of waiting generations. They must agree with the sets. */
 async function readCounters(model: string) {
-  const [bytes, virtual, finish, sums, needs, members] = await Promise.all([
+  const [bytes, finish, sums, needs, members] = await Promise.all([
     record.waitingBytes(model),
-    redis.get(virtualTimeKey(model)),
     redis.zrange(finishKey(model), '0', '-1', 'WITHSCORES'),
     redis.hgetall(waitingSumsKey(model)),
     redis.smembers(needsKey(model)),
     redis.zrange(waitingExpiryKey(model), '0', '-1'),
   ])
   const pairs = Array.from({ length: finish.length / 2 }, (_, at) => finish.slice(2 * at, 2 * at + 2))
+  const { [VIRTUAL_TIME]: virtual = 1, ...ofAccounts } = Object.fromEntries(
+    pairs.map(([account, tag]) => [account, Number(tag)]),
+  )
   return {
     bytes,
-    virtual: Number(virtual ?? 1),
-    finish: Object.fromEntries(pairs.map(([account, tag]) => [account, Number(tag)])),
+    virtual,
+    finish: ofAccounts,
     sums,
     needs: needs.toSorted(),
     ids: members.map((member) => member.split('\n').at(-1) ?? '').toSorted(),

@@ -7,7 +7,8 @@ import {
   recordKey,
   seatAgesKey,
   seatsKey,
-  virtualTimeKey,
+  finishKey,
+  VIRTUAL_TIME,
   waitingExpiryKey,
 } from '#libs/queue-redis/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
@@ -207,10 +208,10 @@ test('a generation is overtaken only by one that has waited at least half as lon
 
 test('a claim moves the virtual time to the lowest tag that waits', async () => {
   const model = await withSeats()
-  const start = Number((await redis.get(virtualTimeKey(model))) ?? 1)
+  const start = Number((await redis.zscore(finishKey(model), VIRTUAL_TIME)) ?? 1)
   const [first, second] = [await waits(model, of('one')), await waits(model, of('one'))]
   const own = await homed(model, 'worker-1', of('one'))
-  const virtual = async () => Number((await redis.get(virtualTimeKey(model))) ?? 1) - start
+  const virtual = async () => Number((await redis.zscore(finishKey(model), VIRTUAL_TIME)) ?? 1) - start
   await sleep(WAIT_MS)
   expect(await claim(own)).toMatchObject({ id: own.id })
   expect(await virtual()).toBe(0)
