@@ -1,14 +1,6 @@
 import { expect, test } from 'vitest'
 import { CHART, readValues, VALUE_SETS, valuesPath, type ValueSet } from './chart-values.ts'
-import {
-  HELMS,
-  nameOf,
-  onValues,
-  RELEASE,
-  renderSet,
-  renderValues,
-  runHelm,
-} from './helm.ts'
+import { HELMS, nameOf, onValues, RELEASE, renderSet, renderValues, runHelm } from './helm.ts'
 import { toGolden } from './to-golden.ts'
 
 /** The smallest and the fullest release. Other tests check the other sets: policies, environment, grace periods. */
