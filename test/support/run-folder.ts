@@ -68,7 +68,7 @@ export function scratchLog(name: string): string {
 }
 
 /** Returns the folder of this run, which all its processes share. */
-export function runFolder(): string {
+function runFolder(): string {
   const folder = process.env[RUN_FOLDER_VARIABLE]
   if (folder === undefined)
     throw new Error(`${RUN_FOLDER_VARIABLE} is not set: this test's project has no global set-up`)
