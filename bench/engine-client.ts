@@ -10,7 +10,6 @@
 // figures are worthless.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import type { EngineClient } from '../apps/worker/engine/engine-client.ts'
@@ -18,7 +17,7 @@ import { createEngineOverTransport } from '../apps/worker/engine/engine-over-tra
 import { TRANSPORTS, type TransportName } from '../test/support/engine-transports.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { startApp } from '../test/support/processes.ts'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
 import { toSpread, type Spread } from './harness/spread.ts'
 
 const { values } = parseArgs({
@@ -48,7 +47,7 @@ else await obey(z.enum(NAMES).parse(values.client))
 async function measure(rounds: number, seconds: number): Promise<void> {
   await using opened = new AsyncDisposableStack()
   const folder = makeRunFolder()
-  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  opened.defer(() => removeRunFolder(folder))
   process.env[RUN_FOLDER_VARIABLE] = folder
   const engines = await Promise.all(
     LOADS.map(async (load) => ({ ...load, address: `127.0.0.1:${await freePort()}` })),

@@ -12,17 +12,15 @@
 // second part. The median of these differences must be at most 20 ms; otherwise the exit code is 1. All parts of the
 // chain share the processors, and tokenizing keeps whole processors busy, so a machine without spare processors cannot
 // stay below this limit.
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { z } from 'zod'
 import { startCluster } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
-import { scratchFolder } from '../test/support/run-folder.ts'
+import { pauseMs } from './affinity/conversations.ts'
 import { printBars } from './harness/bars.ts'
 import { quantile } from './harness/spread.ts'
 import { agent, streamChat } from './harness/stream-chat.ts'
 import { watchStreams } from './harness/watched-streams.ts'
+import { writeCatalog } from './harness/write-catalog.ts'
 
 const { values } = parseArgs({
   options: {
@@ -51,7 +49,9 @@ const random = (below: number) => Math.floor(Math.random() * below)
 await setup()
 const cluster = await startCluster({
   logLevel: 'warn',
-  billingEnv: { CATALOG_FILE: writeCatalog() },
+  billingEnv: {
+    CATALOG_FILE: writeCatalog(MODEL, { contextWindow: WINDOW, maxOutputTokens: STREAM_TOKENS }),
+  },
   workers: [
     [
       {
@@ -124,27 +124,9 @@ try {
   await teardown()
 }
 
-/** Writes the demo catalog with a context window for long prompts. */
-function writeCatalog(): string {
-  const Catalog = z.object({ models: z.array(z.looseObject({})) })
-  const { models } = Catalog.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
-  const path = join(scratchFolder('catalog'), 'catalog.json')
-  const wide = models.map((model) =>
-    model['id'] === MODEL ? { ...model, contextWindow: WINDOW, maxOutputTokens: STREAM_TOKENS } : model,
-  )
-  writeFileSync(path, JSON.stringify({ models: wide }))
-  return path
-}
-
 function print(title: string, gapsMs: readonly number[], lags: Readonly<Record<string, number>>): void {
   const turns = Object.entries(lags).map(([name, ms]) => `${name} ${ms.toFixed(0)}`)
   const shown = [0.5, 0.99, 0.999, 1].map((at) => `p${at * 100} ${quantile(gapsMs, at).toFixed(0)}`)
   console.log(`  ${title.padEnd(22)} gaps ${shown.join(', ')} ms`)
   console.log(`  ${''.padEnd(22)} longest turn: ${turns.join(', ')} ms`)
-}
-
-async function pauseMs(ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  setTimeout(resolve, ms)
-  await promise
 }

@@ -19,21 +19,18 @@
 // In the second part the 99th percentile of the gaps must be at most twice as long as in the first part; otherwise the exit
 // code is 1. The gaps of the gateway's streams are also compared with the engine's gaps in the same part. The first token
 // of a short prompt must come within a third of the time that the burst takes.
-import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { z } from 'zod'
 import { createEngineOverTransport } from '../apps/worker/engine/engine-over-transport.ts'
 import { createHttp2Transport } from '../apps/worker/engine/transport/http2-transport.ts'
 import { startCluster } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
-import { scratchFolder } from '../test/support/run-folder.ts'
 import { pauseMs, writeText } from './affinity/conversations.ts'
 import { printBars } from './harness/bars.ts'
 import { quantile } from './harness/spread.ts'
 import { agent, streamChat } from './harness/stream-chat.ts'
 import { watchStreams } from './harness/watched-streams.ts'
+import { writeCatalog } from './harness/write-catalog.ts'
 
 const { values } = parseArgs({
   options: {
@@ -67,7 +64,9 @@ const STREAM_TOKENS = 60_000
 await setup()
 const cluster = await startCluster({
   logLevel: 'warn',
-  billingEnv: { CATALOG_FILE: writeCatalog() },
+  billingEnv: {
+    CATALOG_FILE: writeCatalog(MODEL, { contextWindow: WINDOW, maxOutputTokens: STREAM_TOKENS }),
+  },
   workerEnv: { PREFILL_TOKENS: values['prefill-tokens'] },
   workers: [
     [
@@ -223,18 +222,6 @@ function openDirectStreams() {
 
 function toS(ms: number): string {
   return (ms / 1_000).toFixed(2)
-}
-
-/** Writes the demo catalog with a context window for long prompts. */
-function writeCatalog(): string {
-  const Catalog = z.object({ models: z.array(z.looseObject({})) })
-  const { models } = Catalog.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
-  const path = join(scratchFolder('catalog'), 'catalog.json')
-  const wide = models.map((model) =>
-    model['id'] === MODEL ? { ...model, contextWindow: WINDOW, maxOutputTokens: STREAM_TOKENS } : model,
-  )
-  writeFileSync(path, JSON.stringify({ models: wide }))
-  return path
 }
 
 function print(

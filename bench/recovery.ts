@@ -10,9 +10,8 @@
 //   streams' gaps before and after the kill, and measures how long the 256 streams pause.
 //
 // Prints the longest gap of each stream as p50, p99 and maximum. A lost or duplicated token fails the run.
-import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
 import { agent } from './harness/stream-chat.ts'
 import { measureCut } from './recovery/cut.ts'
 import { measureEnd } from './recovery/end-worker.ts'
@@ -44,5 +43,5 @@ try {
 } finally {
   agent.destroy()
   if (values.keep) console.log(`the logs are in ${folder}`)
-  else rmSync(folder, { recursive: true, force: true })
+  else removeRunFolder(folder)
 }

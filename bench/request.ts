@@ -13,10 +13,9 @@
 // commands by script and command. At the end, prints the medians that have a limit (a bar), each beside its bar. The
 // exit code is 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
 // processors, so compare only figures of the same run.
-import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
 import { REPOSITORY } from '../scripts/servers/start-app.ts'
 import { printBars } from './harness/bars.ts'
 import { agent } from './harness/stream-chat.ts'
@@ -55,7 +54,7 @@ await measure()
 async function measure(): Promise<void> {
   await using opened = new AsyncDisposableStack()
   const folder = makeRunFolder()
-  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  opened.defer(() => removeRunFolder(folder))
   process.env[RUN_FOLDER_VARIABLE] = folder
   opened.defer(() => agent.destroy())
 

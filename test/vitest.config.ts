@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { createSummaryReporter } from './support/summary-reporter.ts'
 
 const WITH_SERVERS = { globalSetup: ['test/support/global-setup.ts'] }
@@ -8,6 +9,25 @@ const WITH_SERVERS = { globalSetup: ['test/support/global-setup.ts'] }
  * anything behind.
  */
 const SHARED = { isolate: false }
+
+/**
+ * Tests that wait for nothing run before all others, in one process for each core: each further process would only load
+ * the same modules once more.
+ */
+const FIRST = { ...SHARED, maxWorkers: '100%', sequence: { groupOrder: 0 } }
+
+/**
+ * Runs the projects in the order in which they are listed, so that the projects with the shared cluster follow one
+ * another and it is started once. The files of a project keep Vitest's order.
+ */
+class ListedProjects extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const names = this.ctx.projects.map(({ name }) => name)
+    const place = ({ project }: TestSpecification) => names.indexOf(project.name)
+    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
+    return (await super.sort(files)).toSorted((a, b) => group(a) - group(b) || place(a) - place(b))
+  }
+}
 
 /**
  * These files change the authorities that their process trusts. Node cannot restore them, because it drops authorities
@@ -30,6 +50,7 @@ export default defineConfig({
     // Node runs the TypeScript of the tests as it runs the apps' TypeScript, and keeps the compiled code. Nothing needs
     // Vite's transformations, because no module is mocked.
     experimental: { viteModuleRunner: false, nodeLoader: false },
+    sequence: { sequencer: ListedProjects, groupOrder: 1 },
     // More workers than the two cores of a small machine, because the longest tests mostly wait. Not many more, because
     // the servers and the apps under test need the processor as well.
     maxWorkers: 6,
@@ -42,12 +63,12 @@ export default defineConfig({
     // The shared cluster is stopped at the end of the run, and drains before it stops.
     teardownTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], ...SHARED } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], ...FIRST } },
       {
         extends: true,
-        test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'], ...SHARED },
+        test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'], ...FIRST },
       },
-      { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'], ...SHARED } },
+      { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'], ...FIRST } },
       {
         extends: true,
         test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },

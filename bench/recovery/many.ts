@@ -1,11 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CatalogFile } from '#libs/contracts/model-spec.ts'
 import { startFaultyCluster } from '../../test/support/faulty-cluster/faulty-cluster.ts'
-import { scratchFolder } from '../../test/support/run-folder.ts'
 import { quantile } from '../harness/spread.ts'
 import { watchStreams } from '../harness/watched-streams.ts'
+import { writeCatalog } from '../harness/write-catalog.ts'
 import { generated } from './generated.ts'
 import { printGaps } from './print.ts'
 
@@ -48,7 +45,9 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     workers: 1,
     billings: 1,
     engines: [{ ...engine, streamInterval: INTERVAL, stepMs: 4, maxNumSeqs: streams }],
-    env: { billing: { CATALOG_FILE: writeCatalog(Math.max(length, RATE * OTHERS_S)) } },
+    env: {
+      billing: { CATALOG_FILE: writeCatalog(MODEL, { maxOutputTokens: Math.max(length, RATE * OTHERS_S) }) },
+    },
   })
   try {
     const [gateway] = cluster.gateways
@@ -88,13 +87,4 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
   } finally {
     await cluster.stop()
   }
-}
-
-/** Writes the demo catalog with a larger output limit. */
-function writeCatalog(maxOutputTokens: number): string {
-  const { models } = CatalogFile.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
-  const larger = models.map((model) => (model.id === MODEL ? { ...model, maxOutputTokens } : model))
-  const path = join(scratchFolder('catalog'), 'catalog.json')
-  writeFileSync(path, JSON.stringify({ models: larger }))
-  return path
 }

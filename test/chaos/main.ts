@@ -2,9 +2,8 @@
 // is wrong. test/chaos/run-chaos.ts describes what is done and checked. The seed determines the schedule of faults and
 // the requests; which request meets which fault also depends on the machine.
 import { randomInt } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../support/run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from '../support/run-folder.ts'
 import { mutantEnv } from './mutants/mutant-env.ts'
 import { runChaos } from './run-chaos.ts'
 import { SCOPES } from './schedule.ts'
@@ -44,6 +43,6 @@ const { problems } = await runChaos({
   ...(values.mutant === undefined ? {} : { env: mutantEnv(values.mutant) }),
   say: (line) => console.log(line),
 })
-if (problems.length === 0) rmSync(folder, { recursive: true, force: true })
+if (problems.length === 0) removeRunFolder(folder)
 else console.log(`${problems.length} problems; the logs are in ${folder}`)
 process.exit(problems.length === 0 ? 0 : 1)

@@ -1,16 +1,7 @@
-import { stringify } from 'yaml'
 import { expect, test } from 'vitest'
 import { CHART, readValues, VALUE_SETS, valuesPath, type ValueSet } from './chart-values.ts'
-import {
-  HELMS,
-  nameOf,
-  onValues,
-  RELEASE,
-  renderSet,
-  renderValues,
-  runHelm,
-  type KubeObject,
-} from './helm.ts'
+import { HELMS, nameOf, onValues, RELEASE, renderSet, renderValues, runHelm } from './helm.ts'
+import { toGolden } from './to-golden.ts'
 
 /** The smallest and the fullest release. Other tests check the other sets: policies, environment, grace periods. */
 const GOLDEN_SETS = ['minimal', 'production'] as const satisfies ValueSet[]
@@ -64,21 +55,3 @@ test('without HPA tolerance in the cluster, the HPAs have none and the scaler pl
   expect(newer).toContain('"tolerance":"0"')
   expect(newer).toContain(String.raw`\"hpaTolerance\": 0,`)
 })
-
-/** Returns the golden text of the objects, without alerts and dashboards, which have tests of their own. */
-function toGolden(objects: readonly KubeObject[]): string {
-  return objects
-    .filter((object) => !isIncluded(object))
-    .map(toYaml)
-    .join('---\n')
-}
-
-const isIncluded = ({ kind, metadata }: KubeObject): boolean =>
-  kind === 'PrometheusRule' || metadata.name.includes('-dashboard-')
-
-/** Returns an object as YAML, without the values of Secrets, which every rendering generates anew. */
-function toYaml({ data, ...rest }: KubeObject): string {
-  const keys = Object.keys(Object(data)).toSorted()
-  const shown = rest.kind === 'Secret' ? { ...rest, data: keys } : { ...rest, data }
-  return stringify(shown, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
-}

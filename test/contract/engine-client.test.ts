@@ -12,6 +12,7 @@ import { startRecordedEngine, type RecordedEngine } from './recorded-engine.ts'
 import type { Recording } from './recordings.ts'
 import { fromRecording } from './structure.ts'
 import { engineAddress, LIVE_TARGETS, TARGETS } from './targets.ts'
+import { WHO_ARE_YOU } from './who-are-you.ts'
 
 const NEVER = new AbortController().signal
 
@@ -19,28 +20,9 @@ const NEVER = new AbortController().signal
 const tokenizerIds = Array.from({ length: 2_000 }, (_, id) => id)
 const tokenizer = await loadTokenizer('models/tiny')
 
-/** "Who are you?" in the model's chat template. */
 const request: EngineRequest = {
   requestId: 'client',
-  promptIds: Uint32Array.of(
-    2001,
-    1141,
-    198,
-    54,
-    71,
-    272,
-    312,
-    294,
-    1521,
-    300,
-    955,
-    30,
-    2002,
-    198,
-    2001,
-    1524,
-    198,
-  ),
+  promptIds: WHO_ARE_YOU,
   sampling: { temperature: 0 },
   maxTokens: 12,
   endIds: [],

@@ -10,30 +10,13 @@ import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.
 import { createHostileRequests } from './hostile-requests.ts'
 import { callGenerate, collect } from './raw-calls.ts'
 import { engineAddress, LIVE_TARGETS } from './targets.ts'
+import { WHO_ARE_YOU } from './who-are-you.ts'
 
 /** What one caller does to the streams of the others, on an engine as its worker uses it. */
 
 const STREAM: EngineRequest = {
   requestId: 'stream',
-  promptIds: Uint32Array.of(
-    2001,
-    1141,
-    198,
-    54,
-    71,
-    272,
-    312,
-    294,
-    1521,
-    300,
-    955,
-    30,
-    2002,
-    198,
-    2001,
-    1524,
-    198,
-  ),
+  promptIds: WHO_ARE_YOU,
   sampling: { temperature: 0 },
   maxTokens: 800,
   ignoreEos: true,

@@ -1,9 +1,8 @@
 // Starts the servers that tests share, in Vitest's main process, and writes their URLs to the environment. Test
 // processes inherit the environment. Vitest calls `setup` for each project that needs servers; the first call starts
 // them, and a later call finds the run's folder in the environment and does nothing.
-import { rmSync } from 'node:fs'
 import { offerSharedCluster } from './offer-shared-cluster.ts'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
 import { POSTGRES_URL_VARIABLE, REDIS_URL_VARIABLE, startSharedServers } from './shared-servers.ts'
 
 let release: (() => Promise<void>) | undefined
@@ -12,7 +11,7 @@ export async function setup(): Promise<void> {
   if (process.env[RUN_FOLDER_VARIABLE] !== undefined) return
   const folder = makeRunFolder()
   process.env[RUN_FOLDER_VARIABLE] = folder
-  release = async () => rmSync(folder, { recursive: true, force: true })
+  release = async () => removeRunFolder(folder)
   const servers = await startSharedServers()
   process.env[REDIS_URL_VARIABLE] = servers.redisUrl
   process.env[POSTGRES_URL_VARIABLE] = servers.postgresUrl
@@ -20,7 +19,7 @@ export async function setup(): Promise<void> {
   release = async () => {
     await stopSharedCluster()
     await servers.stop()
-    rmSync(folder, { recursive: true, force: true })
+    removeRunFolder(folder)
   }
 }
 

@@ -10,7 +10,7 @@ import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 import { ensureValkey, ensureValkey8 } from './ensure-valkey.ts'
-import { runFolder } from './run-folder.ts'
+import { dataFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'test'
@@ -100,7 +100,7 @@ async function openPort(port: number | undefined): Promise<number> {
  * ready first are kept.
  */
 async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
-  const made = join(runFolder(), 'postgres-data')
+  const made = join(dataFolder(), 'postgres-data')
   if (!existsSync(made)) {
     const directory = join(mkdtempSync(`${made}-`), 'data')
     chmodSync(dirname(directory), 0o711)

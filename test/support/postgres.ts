@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { startLocalPostgres } from './local-servers.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 import { POSTGRES_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
 
 export type TestDatabase = { url: string; drop(): Promise<void> }
@@ -127,7 +127,7 @@ function databaseUrl(name: string): string {
  * test must stop this server in the end; if the test forgets this, the server ends with the test process.
  */
 export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
-  const folder = scratchFolder('postgres')
+  const folder = scratchData('postgres')
   let running = await startLocalPostgres(folder, { settings })
   const url = (database: string) => running.url(database)
   const port = Number(new URL(url('postgres')).port)

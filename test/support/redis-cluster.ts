@@ -4,7 +4,7 @@ import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { freePort } from './free-port.ts'
 import { REPLICATED, startLocalRedis } from './local-servers.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 import { until } from './until.ts'
 
 const SLOTS = 16_384
@@ -90,7 +90,7 @@ export async function createCluster(): Promise<TestCluster> {
 
 async function startNode() {
   const [port, busPort] = [await freePort(), await freePort()]
-  const server = await startLocalRedis(scratchFolder('redis-node'), {
+  const server = await startLocalRedis(scratchData('redis-node'), {
     port,
     settings: {
       ...REPLICATED,

@@ -7,7 +7,7 @@ import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
 import { startProcess, waitUntilReady, type RunningProcess } from '#scripts/servers/start-process.ts'
 import { freePort } from './free-port.ts'
 import { REPLICATED, startLocalRedis, TOOLS } from './local-servers.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData, scratchFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
 const NAME = 'queue_master'
@@ -34,9 +34,9 @@ export type TestSentinelGroup = {
  */
 export async function createSentinelGroup(): Promise<TestSentinelGroup> {
   const acl = { user: `${USER} on ${JSON.stringify(`>${PASSWORD}`)} ~* &* +@all` }
-  const master = await startLocalRedis(scratchFolder('redis-master'), { settings: { ...acl, ...REPLICATED } })
+  const master = await startLocalRedis(scratchData('redis-master'), { settings: { ...acl, ...REPLICATED } })
   const masterPort = new URL(master.url).port
-  const replica = await startLocalRedis(scratchFolder('redis-replica'), {
+  const replica = await startLocalRedis(scratchData('redis-replica'), {
     settings: { ...acl, ...REPLICATED, replicaof: `127.0.0.1 ${masterPort}` },
   })
   const replicaClient = client(replica.url)

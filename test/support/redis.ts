@@ -1,4 +1,4 @@
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 import { startLocalRedis } from './local-servers.ts'
 import { REDIS_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
 
@@ -29,7 +29,7 @@ export function sharedRedis(): string {
  * the server ends with the test process.
  */
 export async function createRedis(settings: Readonly<Record<string, string>> = {}): Promise<TestRedis> {
-  const folder = scratchFolder('redis')
+  const folder = scratchData('redis')
   let running = await startLocalRedis(folder, { settings })
   const port = Number(new URL(running.url).port)
   return {

@@ -6,7 +6,7 @@ import { startTcpProxy, type Target } from './faulty-cluster/tcp-proxy.ts'
 import { freePort } from './free-port.ts'
 import { startLocalPostgres } from './local-servers.ts'
 import { endWithSessions, type TestPostgres } from './postgres.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 import { until } from './until.ts'
 
 export type ReplicatedPostgres = TestPostgres & {
@@ -36,7 +36,7 @@ const STANDBY = 'standby'
  * an address that always leads to the present primary, like the Service of a PostgreSQL operator.
  */
 export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
-  const folder = scratchFolder('postgres')
+  const folder = scratchData('postgres')
   let primary: Server = { folder, running: await startLocalPostgres(folder, { settings: SETTINGS }) }
   let standby: Server | null = null
   let former: Server | null = null
@@ -97,7 +97,7 @@ export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
 }
 
 async function startStandby(primary: Server): Promise<Server> {
-  const folder = scratchFolder('postgres')
+  const folder = scratchData('postgres')
   const data = join(folder, 'data')
   const url = primary.running.url('postgres')
   await copyRunningData({ url, from: join(primary.folder, 'data'), to: data })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { copyRunningData, giveToPostgres } from './base-backup.ts'
 import { startLocalPostgres } from './local-servers.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData, scratchFolder } from './run-folder.ts'
 
 export type RestorablePostgres = {
   url: string
@@ -24,7 +24,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   const [archive, backup] = [scratchFolder('archive'), scratchFolder('backup')]
   giveToPostgres(archive)
   const archiving = { archive_mode: 'on', archive_command: `cp %p ${archive}/%f` }
-  let folder = scratchFolder('postgres')
+  let folder = scratchData('postgres')
   let running = await startLocalPostgres(folder, { settings: archiving })
   const url = running.url('postgres')
   const port = Number(new URL(url).port)
@@ -58,7 +58,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
     async destroyAndRestore(name) {
       await running.kill()
       rmSync(folder, { recursive: true })
-      folder = scratchFolder('postgres')
+      folder = scratchData('postgres')
       const data = join(folder, 'data')
       cpSync(backup, data, { recursive: true })
       writeFileSync(join(data, 'recovery.signal'), '')

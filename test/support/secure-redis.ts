@@ -3,7 +3,7 @@ import type { TestAuthority } from './certificates.ts'
 import { freePort } from './free-port.ts'
 import { startLocalRedis } from './local-servers.ts'
 import { startSentinel } from './redis-sentinel.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 
 export const SECURE_USER = 'app'
 const PASSWORD = 'p@ss/word'
@@ -27,7 +27,7 @@ export async function createSecureRedis(
   const [tlsPort, busPort, sentinelPort] = [await freePort(), await freePort(), await freePort()]
   const { cert, key } = authority.issue('localhost')
   const tls = { 'tls-cert-file': cert, 'tls-key-file': key, 'tls-ca-cert-file': authority.ca }
-  const server = await startLocalRedis(scratchFolder('redis-secure'), {
+  const server = await startLocalRedis(scratchData('redis-secure'), {
     settings: {
       ...tls,
       'tls-port': String(tlsPort),

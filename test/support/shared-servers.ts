@@ -2,7 +2,7 @@ import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainer
 import { POSTGRES_SETTINGS } from '#scripts/servers/start-postgres.ts'
 import { REDIS_SETTINGS } from '#scripts/servers/start-redis.ts'
 import { POSTGRES_MAJOR_VARIABLE, startLocalPostgres, startLocalRedis } from './local-servers.ts'
-import { scratchFolder } from './run-folder.ts'
+import { scratchData } from './run-folder.ts'
 import { startTogether } from './start-together.ts'
 
 export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
@@ -70,8 +70,8 @@ async function hasDocker(): Promise<boolean> {
 
 async function startProcesses(): Promise<SharedServers> {
   const [redis, postgres] = await startTogether([
-    startLocalRedis(scratchFolder('redis')),
-    startLocalPostgres(scratchFolder('postgres')),
+    startLocalRedis(scratchData('redis')),
+    startLocalPostgres(scratchData('postgres')),
   ])
   return {
     redisUrl: redis.url,

@@ -1,9 +1,8 @@
 // `npm run chaos:mutants [-- --only TEXT]`: tests the chaos test. It runs a few faults on a cluster without a mistake,
 // which must find no problem. Then it runs the same faults with each mutant in every app; one of a few runs must find a
 // problem.
-import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
+import { makeRunFolder, removeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
 import { runChaos } from '../run-chaos.ts'
 import { SCOPES } from '../schedule.ts'
 import { mutantEnv } from './mutant-env.ts'
@@ -47,7 +46,7 @@ for (const mutant of chosen) {
   )
   if (problem === undefined) failures.push(`not caught: ${mutant.name}`)
 }
-rmSync(folder, { recursive: true, force: true })
+removeRunFolder(folder)
 for (const failure of failures) console.log(failure)
 process.exit(failures.length === 0 ? 0 : 1)
 

@@ -7,7 +7,7 @@ import { OTHER_RELEASE } from '../other-release.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
 import { createReplicatedPostgres } from '../replicated-postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
-import { scratchFolder } from '../run-folder.ts'
+import { scratchData } from '../run-folder.ts'
 import { createSteppedClock, type SteppedClock } from '../stepped-clock.ts'
 import { dropWritesSince, markWrites } from './lose-writes.ts'
 import { makeReadOnly } from './make-read-only.ts'
@@ -243,7 +243,7 @@ async function changeEngines(simulator: App, change: object): Promise<void> {
 }
 
 async function startServers(hasStandby: boolean) {
-  const [queueFolder, busFolder] = [scratchFolder('queue'), scratchFolder('bus')]
+  const [queueFolder, busFolder] = [scratchData('queue'), scratchData('bus')]
   const [queuePort, busPort] = [await freePort(), await freePort()]
   const queue = createPart('queue', () => startLocalRedis(queueFolder, { port: queuePort }))
   const bus = createPart('bus', () =>

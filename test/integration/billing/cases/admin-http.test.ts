@@ -33,39 +33,13 @@ describe('signing in', () => {
       status: 200,
       body: { name: 'bootstrap', role: 'owner', session: null },
     })
-    const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
-    await pool.end()
-    const db = toKysely(pool)
-    const reconcile = createReconcile(pool)
-    const app = createAdminServer({
-      keepAliveTimeoutMs: 72_000,
-      db,
-      reconcile,
-      adminToken: ADMIN_TOKEN,
-      keepMonths: 3,
-      live,
-      nowMs: Date.now,
-      log,
-    })
+    const app = await withoutDatabase(database)
     expect((await createOperator(app, ADMIN_TOKEN).ask('GET', '/me')).status).toBe(200)
     await app.close()
   })
 
   test('with a token that cannot be a credential is refused without the database', async ({ database }) => {
-    const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
-    await pool.end()
-    const db = toKysely(pool)
-    const reconcile = createReconcile(pool)
-    const app = createAdminServer({
-      keepAliveTimeoutMs: 72_000,
-      db,
-      reconcile,
-      adminToken: ADMIN_TOKEN,
-      keepMonths: 3,
-      live,
-      nowMs: Date.now,
-      log,
-    })
+    const app = await withoutDatabase(database)
     const answer = await createOperator(app, 'something-else').ask('GET', '/me')
     expect(answer).toEqual({ status: 401, body: refusal('invalid_token') })
     await app.close()
@@ -258,3 +232,19 @@ describe('the audit log', () => {
     await database.pool.query('drop trigger at_commit on accounts')
   })
 })
+
+/** Returns an administrators' server whose connections to the database are closed. */
+async function withoutDatabase({ url }: { url: string }) {
+  const pool = await openPool({ url, log, waitMs: 5_000 })
+  await pool.end()
+  return createAdminServer({
+    keepAliveTimeoutMs: 72_000,
+    db: toKysely(pool),
+    reconcile: createReconcile(pool),
+    adminToken: ADMIN_TOKEN,
+    keepMonths: 3,
+    live,
+    nowMs: Date.now,
+    log,
+  })
+}
