@@ -66,8 +66,7 @@ revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz)
 -- PostgreSQL lets everyone execute a new function, unless the database's defaults take this right away.
 grant execute on function
   adjust, affordable_output, archive_month, archive_problem, archived_before, broken_archives, broken_seals,
-  chain_ledger, claim_queue, count_growth, count_period, expire, extend, first_id, first_seq, forget_timings, freeze_watermarks,
+  chain_ledger, claim_queue, count_growth, count_period, expire, first_id, first_seq, forget_timings, freeze_watermarks,
   hash_balances, is_price_of_receipt, ledger_horizon, ledger_line, ledger_months, made_at, month_start, next_version,
   note_observations, output_limit, overdue_models, period_start, prepare_months, price_tokens, reconcile, release,
-  replace(uuid[], integer[], integer[], timestamptz, integer[]), reservation_of, reserve, reserve_one, reserve_plain,
-  roll_usage, seal_ledger, settle, settle_one, settle_plain, top_up, written_off to millrace_service;
+  reservation_of, reserve, resize, roll_usage, seal_ledger, settle, top_up, written_off to millrace_service;

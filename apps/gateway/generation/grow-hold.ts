@@ -38,7 +38,7 @@ export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as co
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
 
 export function createGrowHold(deps: {
-  billing: Pick<BillingClient, 'extend'>
+  billing: Pick<BillingClient, 'resize'>
   answerHold: (worker: string, answered: AnsweredHold) => void
   onGrowth: (growth: HoldGrowth) => void
   log: Logger
@@ -77,10 +77,9 @@ export function createGrowHold(deps: {
         return answer(false)
       }
       const before = shares.whole()
-      const extended = await billing.extend({
+      const extended = await billing.resize({
         reservationId: toRequestId(id),
         outputTokens: before.outputTokens + moreTokens,
-        deadlineMs: null,
         ...(choices > 1 && { choices }),
       })
       const growth = toGrowth(extended, before, shares.mayGetSpare())

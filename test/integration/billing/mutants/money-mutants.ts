@@ -25,17 +25,17 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve ignores the fingerprint',
     of: 'reserve',
-    edits: [["if call.state = 'held' and call.same_call then", "if call.state = 'held' then"]],
+    edits: [["call.state = 'held' and call.same_call then", "call.state = 'held' then"]],
   },
   {
     name: 'a reserve does not check the key again',
     of: 'reserve',
-    edits: [['if call.key_works is not true then', 'if call.account_id is null then']],
+    edits: [['elsif call.key_works is not true then', 'elsif call.account_id is null then']],
   },
   {
     name: 'a reserve ignores the limit of the key',
     of: 'reserve',
-    edits: [['least(free, key_frees[call.key_number])', 'free']],
+    edits: [['least(free, key_frees[place])', 'free']],
   },
   {
     name: 'a reserve ignores the models of the key',
@@ -45,7 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the rate of a key is never reset',
     of: 'reserve',
-    edits: [['t.key_id = k.id and t.minute >= this_minute', 't.key_id = k.id']],
+    edits: [['end and t.minute >= this_minute', 'end']],
   },
   {
     name: 'the rate of a key forgets the requests of earlier batches',
@@ -55,12 +55,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a price is in force before its time',
     of: 'reserve',
-    edits: [['v.model = m.id and v.effective_from <= at', 'v.model = m.id']],
+    edits: [['r.price_version), at)', "r.price_version), 'infinity')"]],
   },
   {
     name: 'calls of one batch all spend the same credits',
     of: 'reserve',
-    edits: [['free := free - needed;', '']],
+    edits: [['free := free - answer.amount;', '']],
   },
   {
     name: 'every period of a budget is a day',
@@ -78,53 +78,70 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['output_price + 999999', 'output_price']],
   },
   {
-    name: 'a replace works twice',
-    of: 'replace',
-    edits: [
-      ['or (call.replaced_before and not call.same_call)', ''],
-      ['if call.replaced_before then', 'if call.replaced_before and call.same_call then'],
-    ],
+    name: 'a resize takes a counted input twice',
+    of: 'resize',
+    edits: [['elsif call.input is not null and hold.exact_input is not null then', 'elsif false then']],
   },
   {
-    name: 'a replace asks the price of now',
-    of: 'replace',
-    edits: [
-      [
-        'left join models m on m.id = r.model\n    left join price_versions p on p.id = r.price_version',
-        `left join models m on m.id = r.model\n    ${PRICE_OF_NOW}`,
-      ],
-    ],
+    name: 'a resize takes its wish for a difference',
+    of: 'resize',
+    edits: [['output_limit(call.output,', 'output_limit(call.output + hold.granted_output,']],
   },
   {
-    name: 'an extend takes its wish for a difference',
-    of: 'extend',
-    edits: [['output_limit(c.output,', 'output_limit(c.output + r.granted_output,']],
-  },
-  {
-    name: 'an extend takes the difference twice',
-    of: 'extend',
+    name: 'a resize takes the difference twice',
+    of: 'resize',
     edits: [['held = a.held + d.difference', 'held = a.held + 2 * d.difference']],
   },
   {
-    name: 'an extend moves the deadline back',
-    of: 'extend',
+    name: 'a resize moves the deadline back',
+    of: 'resize',
     edits: [
       [
-        'ends[call.n] := greatest(call.held_deadline, call.deadline)',
-        'ends[call.n] := coalesce(call.deadline, call.held_deadline)',
+        'greatest(hold.deadline, hold.extended_deadline, call.deadline)',
+        'coalesce(call.deadline, hold.extended_deadline, hold.deadline)',
       ],
-      ['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = ends[n] + grace'],
+      ['greatest(hold.expires_at, hold.extended_deadline + grace)', 'hold.extended_deadline + grace'],
     ],
   },
   {
-    name: 'an extend of a later deadline does not keep the hold',
-    of: 'extend',
-    edits: [['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = r.expires_at']],
+    name: 'a resize to a later deadline does not keep the hold',
+    of: 'resize',
+    edits: [['greatest(hold.expires_at, hold.extended_deadline + grace)', 'hold.expires_at']],
   },
   {
-    name: 'an extend revives a hold that has ended',
-    of: 'extend',
-    edits: [["if call.state is distinct from 'held' then", 'if call.state is null then']],
+    name: 'a resize revives a hold that has ended',
+    of: 'resize',
+    edits: [["if hold.state is distinct from 'held' then", 'if hold.state is null then']],
+  },
+  {
+    name: 'a reserve works for a closed account',
+    of: 'reserve',
+    edits: [["and a.status = 'active' and", 'and']],
+  },
+  {
+    name: 'a reserve works with an expired key',
+    of: 'reserve',
+    edits: [['and (k.expires_at is null or k.expires_at > at) as key_works', 'as key_works']],
+  },
+  {
+    name: 'a reserve does not hold its amount',
+    of: 'reserve',
+    edits: [['set held = a.held + h.amount', 'set held = a.held']],
+  },
+  {
+    name: 'a reserve keeps no grace',
+    of: 'reserve',
+    edits: [['call.deadline + grace', 'call.deadline']],
+  },
+  {
+    name: 'a repeated reserve is refused because of its own hold',
+    of: 'reserve',
+    edits: [['elsif not known then', 'elsif false then']],
+  },
+  {
+    name: 'a repeated reserve asks the price of now',
+    of: 'reserve',
+    edits: [['where h.id = r.price_version)', 'where false)']],
   },
   {
     name: 'a release gives back twice',
@@ -205,6 +222,36 @@ export const MUTANTS: readonly Mutant[] = [
         `${PRICE_OF_NOW}\n    where e.ord = e.first`,
       ],
     ],
+  },
+  {
+    name: 'a settlement takes cached tokens for others',
+    of: 'settle',
+    edits: [['price_tokens(e.prompt - e.cached, e.cached,', 'price_tokens(e.prompt, 0,']],
+  },
+  {
+    name: 'a charge is not in the ledger',
+    of: 'settle',
+    edits: [['where charges[n] > 0 and', 'where false and']],
+  },
+  {
+    name: 'a settlement keeps the rest of the hold',
+    of: 'settle',
+    edits: [['held = a.held - s.freed', 'held = a.held - s.charged']],
+  },
+  {
+    name: 'a settlement leaves its hold open',
+    of: 'settle',
+    edits: [["set state = 'settled', closed_at = at", 'set closed_at = at']],
+  },
+  {
+    name: 'a settlement does not ask for the receipt of a hold that does not pay',
+    of: 'settle',
+    edits: [["if receipts is null and (entry.state = 'expired'", "if false and (entry.state = 'expired'"]],
+  },
+  {
+    name: 'a settlement does not ask for the receipt of an unknown hold',
+    of: 'settle',
+    edits: [['if receipts is null and cardinality(settling) < entries', 'if false']],
   },
   {
     name: 'the unpaid part of a cost is not written off',
@@ -298,6 +345,11 @@ export const PARALLEL_MUTANTS = {
         'left join lateral (select * from accounts x where x.id = k.account_id for no key update) a on true',
       ],
     ],
+  },
+  noLock: {
+    name: 'a settlement reads the holds without the lock of their account',
+    of: 'settle',
+    edits: [['for no key update', '']],
   },
   noSecondLook: {
     name: 'an expiry does not check again once it has its locks',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createGrowHold } from '#apps/gateway/generation/grow-hold.ts'
 import { createHoldShares } from '#apps/gateway/generation/hold-shares.ts'
-import type { ExtendCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { ResizeCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
@@ -26,7 +26,7 @@ const shortBy = (status: 'insufficient-credits' | 'key-limit', heldNano: bigint)
 
 /** Sets up a generation on worker-1 with a hold of 500 nano-credits for 40 tokens. */
 function setUp(answer: () => Promise<HoldAnswer>, choices = 1) {
-  const extended: ExtendCall[] = []
+  const extended: ResizeCall[] = []
   const answered: [string, AnsweredHold][] = []
   const growths: string[] = []
   let job = generationJob({ id: choices > 1 ? 'g1+1' : 'g1' })
@@ -48,7 +48,7 @@ function setUp(answer: () => Promise<HoldAnswer>, choices = 1) {
   }
   const grow = createGrowHold({
     billing: {
-      async extend(call) {
+      async resize(call) {
         extended.push(call)
         return await answer()
       },
@@ -71,7 +71,7 @@ test('the hold grows by what the worker wants, and the worker and the settlement
   const { short, extended, answered, growths, job } = setUp(async () => grantOf(1_000n, 296))
   short()
   await expect.poll(() => answered).toEqual([answerOf('1000', false)])
-  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296, deadlineMs: null }])
+  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296 }])
   expect(job().hold).toMatchObject({ amountNano: '1000', outputTokens: 296, receipt: 'for 1000' })
   expect(growths).toEqual(['granted'])
 })
@@ -147,7 +147,7 @@ test('a choice lets the hold of all choices grow, and its worker learns its own 
   const { short, extended, answered, shares } = setUp(async () => grantOf(1_012n, 296), 2)
   short()
   await expect.poll(() => answered.length).toBe(1)
-  expect(extended).toEqual([{ reservationId: 'g1', outputTokens: 296, deadlineMs: null, choices: 2 }])
+  expect(extended).toEqual([{ reservationId: 'g1', outputTokens: 296, choices: 2 }])
   const share = { outputTokens: 276, otherTokens: 20 }
   expect(answered).toMatchObject([['worker-1', { amountNano: '1012', share, isFinal: false }]])
   expect(shares.of(1)).toMatchObject({ amountNano: '1012', ...share })
