@@ -114,16 +114,13 @@ describe('reserve', () => {
     ['another input', { inputTokens: 101 }],
     ['another output', { outputTokens: 51 }],
     ['another deadline', { deadlineMs: START_MS + 600_001 }],
-  ] as const)(
-    'the same id with %s is a conflict',
-    async ([, change], { database }) => {
-      const { accountId, keyId } = await database.createAccount(10_000n)
-      const call = reserveCall(keyId)
-      await reserve(database, call)
-      expect(await reserve(database, { ...call, ...change })).toEqual({ status: 'conflict' })
-      expect(await database.balance(accountId)).toMatchObject({ held: 700n })
-    },
-  )
+  ] as const)('the same id with %s is a conflict', async ([, change], { database }) => {
+    const { accountId, keyId } = await database.createAccount(10_000n)
+    const call = reserveCall(keyId)
+    await reserve(database, call)
+    expect(await reserve(database, { ...call, ...change })).toEqual({ status: 'conflict' })
+    expect(await database.balance(accountId)).toMatchObject({ held: 700n })
+  })
 
   // All 50 tokens cost 700, the 20 expected ones 400, the least 10 tokens 300.
   const rolling = { expectedTokens: 20, leastTokens: 10 }

@@ -235,9 +235,7 @@ describe('the rate of a key', () => {
     const ids = [await hold(database, keyId), await hold(database, keyId)].map((held) => held.reservationId)
     const [settled = '', released = ''] = ids
     database.clock.nowMs = START_MS + MINUTE_MS
-    await database.money.resize(
-      ids.map((reservationId) => ({ reservationId, outputTokens: 110 })),
-    )
+    await database.money.resize(ids.map((reservationId) => ({ reservationId, outputTokens: 110 })))
     expect(await counted(database, keyId)).toEqual({ requests: 0, tokens: 120n })
     await hold(database, keyId)
     // 100 and 110 tokens were granted and 5 used; the minute has counted 60 of them.

@@ -28,9 +28,7 @@ test("twenty parallel reserves on a key's limit for five get five holds", async 
   expect(answers.sort()).toEqual([...Array(5).fill('granted'), ...Array(15).fill('key-limit')])
 })
 
-test('an expiry that waits for an extend leaves the hold that was given more time', async ({
-  database,
-}) => {
+test('an expiry that waits for an extend leaves the hold that was given more time', async ({ database }) => {
   expect(await expireDuringExtend(database)).toBe('held')
 })
 

@@ -143,11 +143,7 @@ const step = fc.oneof(
   happening('ask-again', 3, fc.record({ leastTokens: fc.integer({ min: 0, max: 120 }) })),
   // Repeats the call that was sent `back` calls earlier.
   happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
-  happening(
-    'wait',
-    5,
-    fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) }),
-  ),
+  happening('wait', 5, fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) })),
   happening(
     'sweep',
     3,

@@ -32,7 +32,12 @@ export const CHOICE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve sets the input aside once for each choice',
     of: 'reserve',
-    edits: [['answer.amount := price_tokens(\n          call.input,', 'answer.amount := price_tokens(\n          call.choice_count * call.input,']],
+    edits: [
+      [
+        'answer.amount := price_tokens(\n          call.input,',
+        'answer.amount := price_tokens(\n          call.choice_count * call.input,',
+      ],
+    ],
   },
   {
     name: 'a resize takes the limits of one choice for all',

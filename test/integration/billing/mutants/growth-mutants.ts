@@ -20,7 +20,12 @@ export const GROWTH_MUTANTS: readonly Mutant[] = [
   {
     name: 'a resize that the limit of the key stops is called a lack of credits',
     of: 'resize',
-    edits: [['elsif affordable_output(free + former, input,', 'elsif false and affordable_output(free + former, input,']],
+    edits: [
+      [
+        'elsif affordable_output(free + former, input,',
+        'elsif false and affordable_output(free + former, input,',
+      ],
+    ],
   },
   {
     name: 'a resize does not count the own hold as available',
@@ -50,7 +55,12 @@ export const GROWTH_MUTANTS: readonly Mutant[] = [
   {
     name: 'a resize computes with the estimate after a counted input',
     of: 'resize',
-    edits: [['coalesce(call.input, hold.exact_input, hold.input_tokens)', 'coalesce(call.input, hold.input_tokens)']],
+    edits: [
+      [
+        'coalesce(call.input, hold.exact_input, hold.input_tokens)',
+        'coalesce(call.input, hold.input_tokens)',
+      ],
+    ],
   },
   {
     name: 'a resize asks the price of now',

@@ -28,7 +28,12 @@ export const RATE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a resize ignores the rate of the key',
     of: 'resize',
-    edits: [['elsif call.input is null and key_tokens[call.key_number] >= call.tokens_per_minute then', 'elsif false then']],
+    edits: [
+      [
+        'elsif call.input is null and key_tokens[call.key_number] >= call.tokens_per_minute then',
+        'elsif false then',
+      ],
+    ],
   },
   {
     name: 'a resize asks about the rate of an earlier minute',

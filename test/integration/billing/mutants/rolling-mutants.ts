@@ -25,6 +25,11 @@ export const ROLLING_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve calls its expectation a shortage of money',
     of: 'reserve',
-    edits: [['answer.was_clamped := answer.granted_output < target', 'answer.was_clamped := answer.granted_output < most']],
+    edits: [
+      [
+        'answer.was_clamped := answer.granted_output < target',
+        'answer.was_clamped := answer.granted_output < most',
+      ],
+    ],
   },
 ]

@@ -192,9 +192,7 @@ async function openService(database: OpenDatabase, canBePooled: boolean) {
  * The fixture of billing's tests. Opens a new database (see `openMigratedDatabase`) with three models. All parts of
  * billing work on it, with a clock that the test sets.
  */
-export async function openBillingDatabase(
-  options: { url?: string } = {},
-): Promise<BillingDatabase> {
+export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
   const opened = await openMigratedDatabase(options.url)
   const { url, pool, close } = opened
   const { username, search } = new URL(url)

@@ -63,7 +63,11 @@ export async function settleDuringRelease(
  * A batch of two reserves, with the greater id first, waits for a transaction that has released the smaller id and then
  * releases the greater id too. Returns the batch's answers.
  */
-export async function reserveDuringReleases({ pool, money, createAccount }: BillingDatabase): Promise<string[]> {
+export async function reserveDuringReleases({
+  pool,
+  money,
+  createAccount,
+}: BillingDatabase): Promise<string[]> {
   const { keyId } = await createAccount(7_000n)
   const [low, high] = [uuidV7(START_MS), uuidV7(START_MS + 1)].map((reservationId) =>
     reserveCall(keyId, { reservationId }),
