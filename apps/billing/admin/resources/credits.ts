@@ -4,6 +4,7 @@ import { DatabaseError } from 'pg'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { CreditMovement } from '#libs/admin-contract/resources/credits.ts'
 import { AdminError } from '../../resources/admin-error.ts'
+import type { Changed } from '../../resources/write-audit.ts'
 import { implementChange, type AdminContext } from '../implement.ts'
 
 const topUp = implementChange(ADMIN.topUp, ({ params, body }, context) =>

@@ -18,7 +18,7 @@ export function readKillers(): Readonly<Record<string, string>> {
   return Killers.parse(JSON.parse(readFileSync(FILE, 'utf8')))
 }
 
-/** Replaces all killers. The names have the order of the mutants. */
-export function recordKillers(killers: ReadonlyMap<string, string>): void {
-  writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(killers), null, 2)}\n`)
+/** Replaces all killers. */
+export function recordKillers(killers: Readonly<Record<string, string | undefined>>): void {
+  writeFileSync(FILE, `${JSON.stringify(killers, null, 2)}\n`)
 }
