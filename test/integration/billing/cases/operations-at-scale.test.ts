@@ -57,7 +57,9 @@ test(
       await run([
         `do 'begin while roll_usage(at => ''${start}'') > 0 loop end loop; end'`,
         // A seal ends with a month, so the entries of two months and of the first top-up need three seals.
-        ...[2, 1, 0].map((days) => `select from seal_ledger(at => timestamptz '${start}' - interval '${days} days')`),
+        ...[2, 1, 0].map(
+          (days) => `select from seal_ledger(at => timestamptz '${start}' - interval '${days} days')`,
+        ),
         'vacuum analyze',
       ])
     } finally {
