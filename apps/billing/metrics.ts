@@ -1,9 +1,8 @@
 import type { Gauge, Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
-import type { SettleResult } from './money/money.ts'
 
-/** The results that raise an alarm. */
-export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released', 'different']
+/** The results of settlements that raise an alarm. */
+export const SETTLEMENT_ALARMS: readonly string[] = ['unknown', 'released', 'different']
 
 export type BillingMetrics = ReturnType<typeof createMetrics>
 

@@ -5,17 +5,7 @@ import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { quantile } from '../harness/spread.ts'
 import { HOLD_GRACE_MS, MODEL } from './open-bench-database.ts'
 
-const WAYS = [
-  'commit',
-  'reserve_one',
-  'reserve',
-  'reserve_plain_32',
-  'reserve_32',
-  'settle_one',
-  'settle',
-  'settle_plain_32',
-  'settle_32',
-] as const
+const WAYS = ['commit', 'reserve', 'reserve_32', 'settle', 'settle_32'] as const
 /**
  * The names of the measured calls. `commit` inserts one row into a separate table, for comparison. Each of the other
  * calls passes reservations or settlements to an SQL function of billing. A call whose name ends in `_32` passes 32
@@ -35,9 +25,8 @@ const BATCH = 32
 const BLOCK = 25
 
 /**
- * Measures single calls, one after another on one connection. Billing's short SQL functions (for usual calls) and its
- * full SQL functions are called in turns, a few calls each, so that all of them meet the same noise. CPU time is the
- * better measure on a machine with other work.
+ * Measures single calls, one after another on one connection, in turns of a few calls each, so that all of them meet the
+ * same noise. CPU time is the better measure on a machine with other work.
  */
 export async function measureSingleCalls(
   url: string,
@@ -54,9 +43,7 @@ export async function measureSingleCalls(
     )
     for (let block = -1; block < blocks; block += 1) {
       const ids = Array.from({ length: BLOCK }, () => ({
-        short: randomUUIDv7(),
-        full: [randomUUIDv7()],
-        plain: Array.from({ length: BATCH }, () => randomUUIDv7()),
+        one: [randomUUIDv7()],
         batch: Array.from({ length: BATCH }, () => randomUUIDv7()),
       }))
       for (const way of WAYS) {
@@ -87,13 +74,9 @@ export async function measureSingleCalls(
     }
     return {
       commit: of('commit'),
-      reserve_one: of('reserve_one'),
       reserve: of('reserve'),
-      reserve_plain_32: of('reserve_plain_32'),
       reserve_32: of('reserve_32'),
-      settle_one: of('settle_one'),
       settle: of('settle'),
-      settle_plain_32: of('settle_plain_32'),
       settle_32: of('settle_32'),
     }
   } finally {
@@ -102,79 +85,36 @@ export async function measureSingleCalls(
 }
 
 type Entries = {
-  readonly short: string
-  readonly full: readonly string[]
-  readonly plain: readonly string[]
+  readonly one: readonly string[]
   readonly batch: readonly string[]
   readonly keyIds: readonly string[]
 }
 
-async function call(client: Client, way: Way, { short, full, plain, batch, keyIds }: Entries): Promise<void> {
+async function call(client: Client, way: Way, { one, batch, keyIds }: Entries): Promise<void> {
   switch (way) {
     case 'commit':
       await client.query({ name: way, text: 'insert into one_row values (1)' })
       return
-    case 'reserve_one':
-      return await ask(client, `select status as answer from reserve_one(${places(8)})`, [
-        short,
-        keyIds[0],
-        MODEL,
-        TOKENS,
-        TOKENS,
-        ...times(),
-      ])
     case 'reserve':
-      return await reserve(client, full, keyIds)
-    case 'reserve_plain_32':
-      return await reservePlain(client, plain, keyIds)
+      return await reserve(client, one, keyIds)
     case 'reserve_32':
       return await reserve(client, batch, keyIds)
-    case 'settle_one':
-      return await ask(client, `select result as answer from settle_one(${places(8)})`, [
-        short,
-        1,
-        'completed',
-        TOKENS,
-        0,
-        TOKENS / 2,
-        'bench',
-        new Date().toISOString(),
-      ])
     case 'settle':
-      return await settle(client, full)
-    case 'settle_plain_32':
-      return await settlePlain(client, plain)
+      return await settle(client, one)
     case 'settle_32':
       return await settle(client, batch)
   }
 }
 
 async function reserve(client: Client, ids: readonly string[], keyIds: readonly string[]): Promise<void> {
-  await ask(client, `select status as answer from reserve(${places(8)})`, toReserves(ids, keyIds))
-}
-
-async function reservePlain(
-  client: Client,
-  ids: readonly string[],
-  keyIds: readonly string[],
-): Promise<void> {
-  await ask(client, `select status as answer from reserve_plain(${places(8)})`, toReserves(ids, keyIds))
-}
-
-function toReserves(ids: readonly string[], keyIds: readonly string[]): unknown[] {
   const [deadline, ...rest] = times()
   const values = [MODEL, TOKENS, TOKENS, deadline].map((value) => ids.map(() => value))
-  return [ids, keyIds.slice(0, ids.length), ...values, ...rest]
+  const text = `select status as answer from reserve(${places(8)})`
+  await ask(client, text, [ids, keyIds.slice(0, ids.length), ...values, ...rest])
 }
 
 async function settle(client: Client, ids: readonly string[]): Promise<void> {
-  const receipts = ids.map(() => null)
-  const text = `select result as answer from settle(${places(9)})`
-  await ask(client, text, [ids, ...toEnds(ids), receipts, new Date().toISOString()])
-}
-
-async function settlePlain(client: Client, ids: readonly string[]): Promise<void> {
-  const text = `select result as answer from settle_plain(${places(8)})`
+  const text = `select result as answer from settle(${places(8)})`
   await ask(client, text, [ids, ...toEnds(ids), new Date().toISOString()])
 }
 

@@ -15,7 +15,7 @@ import { createBillingDatabase } from '../../test/support/billing-template.ts'
  * Billing's real functions on a real PostgreSQL, in virtual time: a call is answered by the next `flush`. So all calls
  * of one moment are one batch.
  */
-export type VirtualBilling = Pick<BillingClient, 'reserve' | 'replace' | 'extend'> & {
+export type VirtualBilling = Pick<BillingClient, 'reserve' | 'resize'> & {
   settle(settlement: Settlement): void
   topUp(accountId: string, nano: bigint): void
   /** Answers all calls so far. Returns false if there was none. */
@@ -25,7 +25,7 @@ export type VirtualBilling = Pick<BillingClient, 'reserve' | 'replace' | 'extend
   posted(accountId: string): bigint
   /** Returns the credits that were available just before this reservation was granted. */
   availableAtGrant(reservationId: string): bigint
-  /** The number of calls of `extend` so far. */
+  /** The number of calls so far that let a hold grow. */
   extends(): number
   createAccount(nano: bigint): Promise<{ accountId: string; keyId: string }>
   /** Throws if the reconciliation finds a contradiction, or if credits are held or not as this object counted them. */
@@ -73,12 +73,9 @@ export async function openVirtualBilling(options: {
     }
     return answers
   })
-  const replaces = createBatch(async (calls: Parameters<Money['replace']>[0]) =>
-    noteAmounts(calls, await money.replace(calls)),
-  )
-  const extensions = createBatch(async (calls: Parameters<Money['extend']>[0]) => {
-    extended += calls.length
-    return noteAmounts(calls, await money.extend(calls))
+  const resizes = createBatch(async (calls: Parameters<Money['resize']>[0]) => {
+    extended += calls.filter(({ inputTokens }) => inputTokens === undefined).length
+    return noteAmounts(calls, await money.resize(calls))
   })
 
   function noteAmounts(calls: readonly { reservationId: string }[], answers: HoldAnswer[]): HoldAnswer[] {
@@ -112,12 +109,11 @@ export async function openVirtualBilling(options: {
 
   return {
     reserve: reserves.add,
-    replace: replaces.add,
-    extend: extensions.add,
+    resize: resizes.add,
     settle: (settlement) => void settlements.push(settlement),
     topUp: (accountId, nano) => void topUps.push({ accountId, nano }),
     async flush() {
-      const batches = [extensions, replaces, reserves].filter((batch) => batch.size() > 0)
+      const batches = [resizes, reserves].filter((batch) => batch.size() > 0)
       const hasCredits = settlements.length + topUps.length > 0
       if (hasCredits) {
         await settleAll()

@@ -39,27 +39,22 @@ type OfChoices = {
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
 /**
- * Replaces a hold's amount, which is possible once. `inputTokens` is the number that a worker has counted. The amount
- * so far was computed from the gateway's estimate of this number.
+ * Changes a hold while its generation runs. With `inputTokens`, the hold's amount is replaced by the amount for these
+ * tokens, which is possible once. Without, the hold only grows, so calls may be repeated and may arrive in any order.
  */
-export type ReplaceCall = {
+export type ResizeCall = {
   readonly reservationId: string
-  readonly inputTokens: number
+  /** The number that a worker has counted. The amount so far was computed from the gateway's estimate of this number. */
+  readonly inputTokens?: number
+  /** The wanted total of output tokens, not the difference; 0 without `inputTokens` leaves the amount unchanged. */
   readonly outputTokens: number
-} & OfChoices
-
-/** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
-export type ExtendCall = {
-  readonly reservationId: string
-  /** The wanted total of output tokens, not the difference; 0 leaves the amount unchanged. */
-  readonly outputTokens: number
-  /** Unix milliseconds; null leaves the deadline unchanged. */
-  readonly deadlineMs: number | null
+  /** Unix milliseconds; absent leaves the deadline unchanged. */
+  readonly deadlineMs?: number
 } & OfChoices
 
 export type HoldPrices = TokenPrices & { readonly cachedInputPriceNano: bigint }
 
-/** The answer to a reserve, a replace or an extend. Only `granted` holds money. */
+/** The answer to a reserve or a resize. Only `granted` holds money. */
 export type HoldAnswer =
   | {
       readonly status: 'granted'

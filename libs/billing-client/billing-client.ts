@@ -9,23 +9,15 @@ import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRe
 import type { LookUpKeyResponse__Output } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
 import { createAskAccount, type AskAccount } from './ask-account.ts'
-import type {
-  BillingKey,
-  ExtendCall,
-  HoldAnswer,
-  KeyChanges,
-  ReplaceCall,
-  ReserveCall,
-} from './billing-calls.ts'
+import type { BillingKey, HoldAnswer, KeyChanges, ReserveCall, ResizeCall } from './billing-calls.ts'
 import { BillingUnavailable } from './billing-unavailable.ts'
 import {
   fromCatalogMessage,
   fromHoldMessage,
   fromKeyChangesMessage,
   fromKeyMessage,
-  toExtendMessage,
-  toReplaceMessage,
   toReserveMessage,
+  toResizeMessage,
 } from './billing-wire.ts'
 import { followStream } from './follow-stream.ts'
 import { createMoneyStream } from './money-stream.ts'
@@ -37,12 +29,10 @@ import { createMoneyStream } from './money-stream.ts'
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
   /**
-   * May be called only while the reservation is held, and always with the same `inputTokens` and `outputTokens`: a
-   * repeated call with the same numbers gets the same answer, a call with other numbers gets `conflict`.
+   * May be called only while the reservation is held. Of calls with `inputTokens`, a repeated call with the same numbers
+   * of tokens gets the same answer; a call with other numbers gets `conflict`.
    */
-  replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** May be called only for a held reservation. */
-  extend(call: ExtendCall): Promise<HoldAnswer>
+  resize(call: ResizeCall): Promise<HoldAnswer>
   /**
    * Releases a whole hold. Billing records the release of an unknown id, and refuses a reserve with this id that
    * arrives later. Returns false if the hold had been settled or had expired.
@@ -170,11 +160,8 @@ export function createBillingClient(options: {
     async reserve(call) {
       return readHold(await money.ask({ reserve: toReserveMessage(call), call: 'reserve' }))
     },
-    async replace(call) {
-      return readHold(await money.ask({ replace: toReplaceMessage(call), call: 'replace' }))
-    },
-    async extend(call) {
-      return readHold(await money.ask({ extend: toExtendMessage(call), call: 'extend' }))
+    async resize(call) {
+      return readHold(await money.ask({ resize: toResizeMessage(call), call: 'resize' }))
     },
     async release(reservationId) {
       const reply = readReply(await money.ask({ release: { reservationId }, call: 'release' }))

@@ -3,7 +3,6 @@ import { MAX_CHOICES } from '#libs/contracts/choices.ts'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import type { Catalog, Catalog__Output } from '#proto/types/millrace/billing/Catalog.ts'
-import type { Extend, Extend__Output } from '#proto/types/millrace/billing/Extend.ts'
 import type {
   HoldAnswer as HoldMessage,
   HoldAnswer__Output,
@@ -14,16 +13,15 @@ import type {
   KeyChanges as KeyChangesMessage,
   KeyChanges__Output,
 } from '#proto/types/millrace/billing/KeyChanges.ts'
-import type { Replace, Replace__Output } from '#proto/types/millrace/billing/Replace.ts'
 import type { Reserve, Reserve__Output } from '#proto/types/millrace/billing/Reserve.ts'
+import type { Resize, Resize__Output } from '#proto/types/millrace/billing/Resize.ts'
 import type {
   BillingKey,
-  ExtendCall,
   HoldAnswer,
   KeyChanges,
   KeyShortage,
-  ReplaceCall,
   ReserveCall,
+  ResizeCall,
 } from './billing-calls.ts'
 
 /**
@@ -59,28 +57,17 @@ export function fromReserveMessage(message: Reserve__Output): ReserveCall {
   }
 }
 
-export function toReplaceMessage(call: ReplaceCall): Replace {
-  return { ...call }
-}
-
-export function fromReplaceMessage(message: Replace__Output): ReplaceCall {
-  return {
-    reservationId: readUuid('reservation_id', message.reservationId),
-    inputTokens: readTokens('input_tokens', message.inputTokens),
-    outputTokens: readTokens('output_tokens', message.outputTokens),
-    ...readChoices(message.choices),
-  }
-}
-
-export function toExtendMessage({ deadlineMs, ...call }: ExtendCall): Extend {
+export function toResizeMessage({ deadlineMs, ...call }: ResizeCall): Resize {
   return { ...call, deadlineMs: String(deadlineMs ?? 0) }
 }
 
-export function fromExtendMessage(message: Extend__Output): ExtendCall {
+export function fromResizeMessage(message: Resize__Output): ResizeCall {
+  const { inputTokens, deadlineMs } = message
   return {
     reservationId: readUuid('reservation_id', message.reservationId),
+    ...(inputTokens !== undefined && { inputTokens: readTokens('input_tokens', inputTokens) }),
     outputTokens: readTokens('output_tokens', message.outputTokens),
-    deadlineMs: message.deadlineMs === '0' ? null : readTime('deadline_ms', message.deadlineMs),
+    ...(deadlineMs !== '0' && { deadlineMs: readTime('deadline_ms', deadlineMs) }),
     ...readChoices(message.choices),
   }
 }
@@ -181,12 +168,7 @@ export function fromKeyMessage(message: Key__Output): BillingKey {
   }
 }
 
-/**
- * A billing service of the last release without the field `weight` sends no weight, which arrives as 0. Then every
- * account has the default weight.
- */
 function readWeight(weight: number): number {
-  if (weight === 0) return ACCOUNT_WEIGHT.default
   if (weight >= ACCOUNT_WEIGHT.min && weight <= ACCOUNT_WEIGHT.max) return weight
   throw new RangeError(`weight is ${weight}`)
 }

@@ -27,12 +27,13 @@ const APPS: Readonly<Record<string, Folders>> = {
     run: ['config.ts', 'engine', 'engine-watch', 'prompt'],
   },
   billing: {
-    accounts: ['admin', 'books', 'database'],
-    admin: ['books', 'catalog', 'database'],
+    accounts: ['books', 'database', 'resources'],
+    admin: ['books', 'catalog', 'database', 'resources'],
     books: ['database', 'metrics.ts'],
     catalog: ['database'],
     database: [],
     money: ['database', 'metrics.ts'],
+    resources: ['books', 'database'],
     settlements: ['database', 'metrics.ts', 'money'],
   },
 }

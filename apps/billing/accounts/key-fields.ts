@@ -4,7 +4,7 @@ import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
 import { RESETS } from '#libs/account-contract/spend-period.ts'
 import { toCreditsNumber } from '#libs/money/price-usage.ts'
 import type { Tables } from '../database/tables.ts'
-import { readUsage, type Usage } from '../admin/resources/read-usage.ts'
+import { readUsage, type Usage } from '../resources/read-usage.ts'
 
 /** The limits of an API key; a management key has none. */
 type Limited = Pick<

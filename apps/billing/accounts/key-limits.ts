@@ -3,7 +3,7 @@ import { toPeriod } from '#libs/account-contract/spend-period.ts'
 import type { Key, KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
-import { AdminError } from '../admin/admin-error.ts'
+import { AdminError } from '../resources/admin-error.ts'
 
 /**
  * Converts the limits in a caller's request to limits in the form that the operators' operations use. Null removes a

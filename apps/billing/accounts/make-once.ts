@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { NewKey } from '#libs/account-contract/resources/keys.ts'
-import { AdminError } from '../admin/admin-error.ts'
-import { readKeyRecord } from '../admin/resources/key-record.ts'
-import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
+import { AdminError } from '../resources/admin-error.ts'
+import { readKeyRecord } from '../resources/key-record.ts'
+import type { NewKey as MadeKey } from '../resources/change-keys.ts'
 import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 

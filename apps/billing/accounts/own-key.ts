@@ -1,11 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import { selectKeys, toKeyRecord } from '../admin/resources/key-record.ts'
+import { selectKeys, toKeyRecord } from '../resources/key-record.ts'
 import type { Tables } from '../database/tables.ts'
 import { forAnyKey, type Reading } from './implement.ts'
 import { toCredits, toKeyFields, toLabel } from './key-fields.ts'
-import { readUsage } from '../admin/resources/read-usage.ts'
+import { readUsage } from '../resources/read-usage.ts'
 
 const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
   const { db, now, manager, scope } = reading

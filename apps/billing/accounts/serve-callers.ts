@@ -10,7 +10,7 @@ import type { AskRequest__Output } from '#proto/types/millrace/billing/AskReques
 import type { AskResponse } from '#proto/types/millrace/billing/AskResponse.ts'
 import type { BillingHandlers } from '#proto/types/millrace/billing/Billing.ts'
 import type { LookUpKeyResponse } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
-import { AdminError } from '../admin/admin-error.ts'
+import { AdminError } from '../resources/admin-error.ts'
 import type { Tables } from '../database/tables.ts'
 import { ACTIVITY_OPERATIONS } from './activity.ts'
 import { GENERATION_OPERATIONS } from './generations.ts'

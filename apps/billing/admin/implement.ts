@@ -10,7 +10,8 @@ import { parseAsked, type Asked, type ParsedOf } from '#libs/http-contract/parse
 import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
-import { toInvalidRequest } from './admin-error.ts'
+import { toInvalidRequest } from '../resources/admin-error.ts'
+import type { Changed } from '../resources/write-audit.ts'
 import type { SessionRow } from './sessions.ts'
 
 /**
@@ -49,17 +50,6 @@ export type AdminContext = {
   readonly adminToken: string
   readonly live: () => LiveState
 }
-
-/** The entry of a change in the audit log. It never contains a secret. */
-export type AuditEntry = {
-  /** The id of the changed resource. */
-  readonly target: string
-  readonly reason?: string | undefined
-  readonly details?: Readonly<Record<string, unknown>>
-}
-
-/** The result of a change. `audit` is null if the change was already in effect. */
-export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEntry | null }
 
 /** An export. Its `parts` are read one after another, as fast as the caller reads the answer. */
 export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }

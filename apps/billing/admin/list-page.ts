@@ -2,7 +2,7 @@ import { sql, type Expression, type Kysely, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import { Id, Text } from '#libs/admin-contract/fields.ts'
 import type { Tables } from '../database/tables.ts'
-import { AdminError } from './admin-error.ts'
+import { AdminError } from '../resources/admin-error.ts'
 
 /** Cursors are opaque to callers. A cursor is base64url text that identifies the last row of a page. */
 

@@ -8,7 +8,6 @@ import { CATALOG_OPERATIONS } from './resources/catalog.ts'
 import { CREDENTIAL_OPERATIONS } from './resources/credentials.ts'
 import { CREDIT_OPERATIONS } from './resources/credits.ts'
 import { HOLD_OPERATIONS } from './resources/holds.ts'
-import { KEY_STATE_OPERATIONS } from './resources/key-states.ts'
 import { KEY_OPERATIONS } from './resources/keys.ts'
 import { LEDGER_OPERATIONS } from './resources/ledger.ts'
 import { MANAGEMENT_KEY_OPERATIONS } from './resources/management-keys.ts'
@@ -29,7 +28,6 @@ export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof 
   }),
   ...ACCOUNT_OPERATIONS,
   ...KEY_OPERATIONS,
-  ...KEY_STATE_OPERATIONS,
   ...MANAGEMENT_KEY_OPERATIONS,
   ...CREDIT_OPERATIONS,
   ...HOLD_OPERATIONS,

@@ -11,12 +11,12 @@ import { isDatabaseUnavailable, isMissingRight } from '../database/database-erro
 import { runTransaction } from '../database/run-transaction.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
-import { AdminError, toErrorBody } from './admin-error.ts'
+import { AdminError, toErrorBody } from '../resources/admin-error.ts'
 import { describeAdmin } from './describe-admin.ts'
 import type { Actor, AdminContext, Export, Implementation, LiveState } from './implement.ts'
 import { OPERATIONS } from './operations.ts'
 import { createSignIn } from './sign-in.ts'
-import { writeAudit } from './write-audit.ts'
+import { writeAudit } from '../resources/write-audit.ts'
 
 /** The limit of request bodies, enough for a catalog of some hundred models. */
 const MAX_BODY_BYTES = 1024 * 1024

@@ -1,49 +1,13 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { SQL_FOLDER } from './missing-parts.ts'
 
-/**
- * The rights of the service's role on each table and view. A new table or view needs a line here, its grant in
- * `sql/roles.sql` and a line in docs/operations/billing.md.
- */
-export const TABLE_RIGHTS: Readonly<Record<string, string>> = {
-  accounts: 'select insert update',
-  adjustments: 'select insert',
-  admin_audit: 'select insert',
-  admin_credentials: 'select insert update',
-  admin_sessions: 'select insert update delete',
-  api_keys: 'select insert update',
-  archived_balances: 'select',
-  archived_spending: 'select',
-  carried_entries: 'select',
-  catalog_file: 'select insert update',
-  cell: 'select update',
-  change_counters: 'select update',
-  key_budgets: 'select insert update',
-  key_rates: 'select insert update',
-  key_requests: 'select insert delete',
-  late_usage: 'select insert update',
-  ledger: 'select insert',
-  ledger_archives: 'select',
-  ledger_seals: 'select',
-  management_keys: 'select insert update',
-  models: 'select insert update',
-  price_versions: 'select insert',
-  reconciliation_runs: 'select insert delete',
-  request_timings: 'select insert',
-  reservations: 'select insert update',
-  schema_parts: 'select',
-  sealed_balances: 'select',
-  settlement_alarms: 'select insert',
-  settlement_watermarks: 'select insert update',
-  system_accounts: 'select',
-  topups: 'select insert',
-  usage: 'select insert',
-  usage_hours: 'select',
-  usage_hours_end: 'select',
-}
+/** The rights of the service's role on each table and view: `sql/roles.sql` grants them. */
+export const TABLE_RIGHTS: Readonly<Record<string, string>> = readGrants(
+  readFileSync(new URL('roles.sql', SQL_FOLDER), 'utf8'),
+)
 
 /** The functions of `sql/functions/`, where each file has the name of its function, and the function of `sql/tables/`. */
 const FUNCTIONS = [
@@ -55,6 +19,16 @@ const ALL = { tables: TABLE_RIGHTS, functions: FUNCTIONS }
 
 /** The right to read which parts of the schema the database has. `checkSchema` needs no other right. */
 export const SCHEMA_RIGHTS: typeof ALL = { tables: { schema_parts: 'select' }, functions: [] }
+
+/** Returns the rights of each table, such as `select insert`. */
+function readGrants(roles: string): Record<string, string> {
+  const grants = roles.matchAll(/^grant ([a-z, ]+?)\s+on ([a-z_,\s]+?)\s+to millrace_service;/gm)
+  return Object.fromEntries(
+    [...grants].flatMap(([, rights = '', tables = '']) =>
+      tables.split(/,\s*/).map((table) => [table, rights.replaceAll(',', '')]),
+    ),
+  )
+}
 
 /**
  * Returns the rights that the role of the connection lacks, in the words of `grant`, for example `insert on usage`.
@@ -130,7 +104,7 @@ function reportMissingRights(log: Logger): (missing: readonly string[]) => void 
       if (loggedMs > -Infinity) log.info('the database role has all rights again')
       loggedMs = -Infinity
     } else if (performance.now() - loggedMs >= LOG_EVERY_MS) {
-      log.error({ missing }, 'the database role lacks rights: grant it those of docs/operations/billing.md')
+      log.error({ missing }, 'the database role lacks rights: grant it those of apps/billing/sql/roles.sql')
       loggedMs = performance.now()
     }
   }

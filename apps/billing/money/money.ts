@@ -1,5 +1,5 @@
 import type { Pool, QueryResultRow } from 'pg'
-import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReserveCall, ResizeCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import { bigintToText, type Receipts } from './receipts.ts'
@@ -27,17 +27,13 @@ export type Settled = {
 
 /**
  * The money functions of `sql/functions/`, each for a whole batch of calls. The answers come in the order of the calls.
- * A batch is one transaction, and may be repeated without a further effect. `reserve` and `settle` try a fast path
- * first: `reserve_one` and `settle_one` for a batch of one, else `reserve_plain` and `settle_plain`. The fast path
- * gives the same answers as the SQL functions `reserve` and `settle`, in a fraction of their time. If a batch has a
- * special call, such as a call with a known id, the fast path does nothing and the SQL function `reserve` or `settle`
- * is called. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure the
- * batch is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
+ * A batch is one transaction, and may be repeated without a further effect. A batch of `reserve` or `resize` has one call
+ * for each reservation. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure
+ * the batch is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
-  replace(calls: readonly ReplaceCall[]): Promise<HoldAnswer[]>
-  extend(calls: readonly ExtendCall[]): Promise<HoldAnswer[]>
+  resize(calls: readonly ResizeCall[]): Promise<HoldAnswer[]>
   release(reservationIds: readonly string[]): Promise<boolean[]>
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
@@ -57,21 +53,20 @@ export type Money = {
   freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
 }
 
+/** The SQL type `hold_answer`. The fields after `status` are there as the status needs them. */
 type HoldRow = {
+  ord: number
   status: HoldAnswer['status']
   amount: bigint
   granted_output: number
   was_clamped: boolean
+  available: bigint
+  held: bigint
   input_price: bigint
   cached_input_price: bigint
   output_price: bigint
-  available: bigint
-  held: bigint
   account_id: string
   price_version: bigint
-}
-
-type ReservationRow = HoldRow & {
   key_id: string
   model: string
   input_tokens: number
@@ -128,80 +123,20 @@ export function createMoney(options: {
     }
   }
 
-  /**
-   * Tries the fast path of `reserve`: the SQL function `reserve_one` or `reserve_plain`. Returns no rows if that
-   * function did nothing. It does nothing if an id is already known or is in the batch twice, or if a call needs the
-   * SQL function `reserve`.
-   */
-  async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
-    const [only] = calls
-    if (only === undefined || calls.length > 1) {
-      return await call<HoldRow>('reserve_plain', toReserves(calls)).catch(noneOfDuplicate)
-    }
-    return await call<HoldRow>('reserve_one', {
-      reservation: only.reservationId,
-      key_id: only.keyId,
-      model: only.model,
-      input: only.inputTokens,
-      output: only.outputTokens,
-      deadline: toTimestamp(only.deadlineMs),
-      grace: toInterval(holdGraceMs),
-      at: now(),
-      expected: only.rolling?.expectedTokens ?? null,
-      minimum: only.rolling?.leastTokens ?? null,
-      choices: only.choices ?? 1,
-    }).catch(noneOfDuplicate)
+  /** The SQL functions answer in any order. */
+  function toHoldAnswers(
+    calls: readonly { readonly reservationId: string }[],
+    rows: readonly HoldRow[],
+  ): HoldAnswer[] {
+    const answers = new Map(rows.map((row) => [row.ord, row]))
+    return calls.map(({ reservationId }, index) => {
+      const row = answers.get(index + 1)
+      if (row === undefined) throw new Error('the batch has fewer answers than calls')
+      return toHoldAnswer(row, reservationId)
+    })
   }
 
-  /**
-   * Tries the fast path of `settle`: the SQL function `settle_one` or `settle_plain`. Returns no rows if that function
-   * did nothing, because one of the settlements needs the SQL function `settle`.
-   */
-  async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
-    const [only] = settlements
-    if (only === undefined || settlements.length > 1) {
-      return await call<SettledRow>('settle_plain', toSettlements(settlements)).catch(noneOfDuplicate)
-    }
-    return await call<SettledRow>('settle_one', {
-      reservation: only.id,
-      epoch: only.epoch,
-      outcome: only.outcome,
-      prompt: only.promptTokens,
-      cached: only.cachedTokens,
-      completion: only.completionTokens,
-      settled_by: only.by,
-      at: now(),
-    }).catch(noneOfDuplicate)
-  }
-
-  const toReserves = (calls: readonly ReserveCall[]) => ({
-    ids: calls.map(({ reservationId }) => reservationId),
-    key_ids: calls.map(({ keyId }) => keyId),
-    models: calls.map(({ model }) => model),
-    inputs: calls.map(({ inputTokens }) => inputTokens),
-    outputs: calls.map(({ outputTokens }) => outputTokens),
-    deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
-    grace: toInterval(holdGraceMs),
-    at: now(),
-    expecteds: calls.map(({ rolling }) => rolling?.expectedTokens ?? null),
-    minimums: calls.map(({ rolling }) => rolling?.leastTokens ?? null),
-    choices: toChoices(calls),
-  })
-
-  const toSettlements = (settlements: readonly Settlement[]) => ({
-    ids: settlements.map(({ id }) => id),
-    epochs: settlements.map(({ epoch }) => epoch),
-    outcomes: settlements.map(({ outcome }) => outcome),
-    prompts: settlements.map(({ promptTokens }) => promptTokens),
-    cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
-    completions: settlements.map(({ completionTokens }) => completionTokens),
-    bys: settlements.map(({ by }) => by),
-    at: now(),
-  })
-
-  /** `call` has the fields of the receipt that the row lacks. */
-  function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
-    const { rolling: _, choices: __, ...reservation } = call
+  function toHoldAnswer(row: HoldRow, reservationId: string): HoldAnswer {
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row
@@ -217,7 +152,12 @@ export function createMoney(options: {
           clamped,
           prices,
           receipt: receipts.sign({
-            ...reservation,
+            reservationId,
+            keyId: row.key_id,
+            model: row.model,
+            inputTokens: row.input_tokens,
+            outputTokens: row.wanted_output,
+            deadlineMs: row.deadline.getTime(),
             accountId: row.account_id,
             priceVersion: row.price_version,
             ...prices,
@@ -243,23 +183,6 @@ export function createMoney(options: {
     }
   }
 
-  /** Converts the rows for calls of `replace` and `extend`, which name the reservation and not its key or model. */
-  function toHoldAnswers(
-    calls: readonly { readonly reservationId: string }[],
-    rows: readonly ReservationRow[],
-  ): HoldAnswer[] {
-    return rows.map((row, index) =>
-      toHoldAnswer(row, {
-        reservationId: callAt(calls, index).reservationId,
-        keyId: row.key_id,
-        model: row.model,
-        inputTokens: row.input_tokens,
-        outputTokens: row.wanted_output,
-        deadlineMs: row.deadline?.getTime(),
-      }),
-    )
-  }
-
   /**
    * Returns the settlement's receipt as the JSON object that `sql/functions/settle.sql` takes. Returns null if the
    * settlement has no receipt, or if its receipt is not genuine.
@@ -275,30 +198,37 @@ export function createMoney(options: {
 
   return {
     async reserve(calls) {
-      const short = await tryShortReserve(calls)
-      const rows = short.length > 0 ? short : await call<HoldRow>('reserve', toReserves(calls))
-      return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
-    },
-
-    async replace(calls) {
-      const rows = await call<ReservationRow>('replace', {
+      const parameters = {
         ids: calls.map(({ reservationId }) => reservationId),
+        key_ids: calls.map(({ keyId }) => keyId),
+        models: calls.map(({ model }) => model),
         inputs: calls.map(({ inputTokens }) => inputTokens),
         outputs: calls.map(({ outputTokens }) => outputTokens),
+        deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
+        grace: toInterval(holdGraceMs),
         at: now(),
+        expecteds: calls.map(({ rolling }) => rolling?.expectedTokens ?? null),
+        minimums: calls.map(({ rolling }) => rolling?.leastTokens ?? null),
         choices: toChoices(calls),
-      })
+      }
+      const ask = async (known: boolean) =>
+        await call<HoldRow>('reserve', { ...parameters, known }).catch(noneOfDuplicate)
+      let rows = await ask(false)
+      // If another replica writes one of the ids at this moment, the next try finds it.
+      for (let attempt = 1; rows.length < calls.length && attempt < MAX_TRIES; attempt += 1)
+        rows = await ask(true)
       return toHoldAnswers(calls, rows)
     },
 
-    async extend(calls) {
-      const rows = await call<ReservationRow>('extend', {
+    async resize(calls) {
+      const rows = await call<HoldRow>('resize', {
         ids: calls.map(({ reservationId }) => reservationId),
+        inputs: calls.map(({ inputTokens }) => inputTokens ?? null),
         outputs: calls.map(({ outputTokens }) => outputTokens),
-        deadlines: calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
+        deadlines: calls.map(({ deadlineMs }) => (deadlineMs === undefined ? null : toTimestamp(deadlineMs))),
+        choices: toChoices(calls),
         grace: toInterval(holdGraceMs),
         at: now(),
-        choices: toChoices(calls),
       })
       return toHoldAnswers(calls, rows)
     },
@@ -318,11 +248,22 @@ export function createMoney(options: {
     },
 
     async settle(settlements) {
-      const short = await tryShortSettle(settlements)
-      if (short.length > 0) return short.map(toSettled)
+      const parameters = {
+        ids: settlements.map(({ id }) => id),
+        epochs: settlements.map(({ epoch }) => epoch),
+        outcomes: settlements.map(({ outcome }) => outcome),
+        prompts: settlements.map(({ promptTokens }) => promptTokens),
+        cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
+        completions: settlements.map(({ completionTokens }) => completionTokens),
+        bys: settlements.map(({ by }) => by),
+        at: now(),
+        free_limit: freeTokensPerHour,
+      }
+      const settled = await call<SettledRow>('settle', { ...parameters, receipts: null })
+      if (settled.length === settlements.length) return settled.map(toSettled)
+      // An entry needs its receipt. Few do, and to check a receipt costs as much as to settle.
       const receipts = settlements.map(receiptOf)
-      const all = { ...toSettlements(settlements), receipts, free_limit: freeTokensPerHour }
-      return (await call<SettledRow>('settle', all)).map(toSettled)
+      return (await call<SettledRow>('settle', { ...parameters, receipts })).map(toSettled)
     },
 
     async expire(most) {
@@ -362,12 +303,6 @@ const toSettled = (row: SettledRow): Settled => ({
 function noneOfDuplicate(error: unknown): [] {
   if (isDuplicate(error)) return []
   throw error
-}
-
-function callAt<Call>(calls: readonly Call[], index: number): Call {
-  const call = calls[index]
-  if (call === undefined) throw new Error('the batch has more answers than calls')
-  return call
 }
 
 /** The minutes of a key's rate limit are whole minutes of the clock. */

@@ -1,9 +1,8 @@
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js'
 import {
-  fromExtendMessage,
   fromReleaseMessage,
-  fromReplaceMessage,
   fromReserveMessage,
+  fromResizeMessage,
   toHoldMessage,
 } from '#libs/billing-client/billing-wire.ts'
 import type { MoneyCall__Output } from '#proto/types/millrace/billing/MoneyCall.ts'
@@ -116,11 +115,10 @@ function toRequest(message: MoneyCall__Output, nowMs: number): MoneyRequest {
     assertNear(call.deadlineMs, nowMs)
     return { kind: 'reserve', call }
   }
-  if (message.replace) return { kind: 'replace', call: fromReplaceMessage(message.replace) }
-  if (message.extend) {
-    const call = fromExtendMessage(message.extend)
-    if (call.deadlineMs !== null) assertNear(call.deadlineMs, nowMs)
-    return { kind: 'extend', call }
+  if (message.resize) {
+    const call = fromResizeMessage(message.resize)
+    assertNear(call.deadlineMs ?? 0, nowMs)
+    return { kind: 'resize', call }
   }
   if (message.release) return { kind: 'release', reservationId: fromReleaseMessage(message.release) }
   throw new RangeError('the call is empty')

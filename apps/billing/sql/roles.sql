@@ -1,6 +1,6 @@
 -- The role that the service works as. It owns nothing, cannot log in, and has only the rights that `apps/billing`
 -- needs: it cannot change, delete from or empty an append-only table, nor switch a trigger off. It has no rights on a
--- new table until they are granted here.
+-- new table until they are granted here. `database/service-rights.ts` reads the rights from this file.
 --
 -- Roles belong to the whole server: another database's migration may create this role at the same moment.
 do $$
@@ -64,10 +64,16 @@ revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz)
   roll_usage(timestamptz), archive_problem, archive_month from public;
 
 -- PostgreSQL lets everyone execute a new function, unless the database's defaults take this right away.
-grant execute on function
-  adjust, affordable_output, archive_month, archive_problem, archived_before, broken_archives, broken_seals,
-  chain_ledger, claim_queue, count_growth, count_period, expire, extend, first_id, first_seq, forget_timings, freeze_watermarks,
-  hash_balances, is_price_of_receipt, ledger_horizon, ledger_line, ledger_months, made_at, month_start, next_version,
-  note_observations, output_limit, overdue_models, period_start, prepare_months, price_tokens, reconcile, release,
-  replace(uuid[], integer[], integer[], timestamptz, integer[]), reservation_of, reserve, reserve_one, reserve_plain,
-  roll_usage, seal_ledger, settle, settle_one, settle_plain, top_up, written_off to millrace_service;
+do $$
+declare
+  own regprocedure;
+begin
+  for own in
+    select p.oid from pg_proc p join pg_roles r on r.oid = p.proowner
+    where p.pronamespace = current_schema()::regnamespace and r.rolname = current_user
+      and p.prorettype <> 'trigger'::regtype
+  loop
+    execute format('grant execute on function %s to millrace_service', own);
+  end loop;
+end
+$$;

@@ -10,7 +10,6 @@ type PicturedEngine = Pick<
   | 'meanGenerationMs'
   | 'slotTokensPerS'
   | 'contextWindow'
-  | 'looks'
   | 'callFormat'
 >
 

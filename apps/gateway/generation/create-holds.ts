@@ -21,7 +21,7 @@ export type Holds = {
 }
 
 export function createHolds(deps: {
-  billing: Pick<BillingClient, 'reserve' | 'replace' | 'extend'>
+  billing: Pick<BillingClient, 'reserve' | 'resize'>
   releaseHold: ReleaseHold
   toQueueMs: (ownMs: number) => number
   onShortage: Parameters<typeof createReserve>[0]['onShortage']

@@ -32,7 +32,7 @@ export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as co
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
 
 export function createGrowHold(deps: {
-  billing: Pick<BillingClient, 'extend'>
+  billing: Pick<BillingClient, 'resize'>
   answerHold: (worker: string, answered: AnsweredHold) => void
   onGrowth: (growth: HoldGrowth) => void
   log: Logger
@@ -58,10 +58,9 @@ export function createGrowHold(deps: {
     if (underWay.has(id)) return
     underWay.add(id)
     const grow = async () => {
-      const extended = await billing.extend({
+      const extended = await billing.resize({
         reservationId: id,
         outputTokens: hold.outputTokens + moreTokens,
-        deadlineMs: null,
         ...(choices !== undefined && { choices }),
       })
       const growth = toGrowth(extended, hold)

@@ -35,7 +35,7 @@ export type Reserve = {
 export type ReleaseHold = (reservationId: string) => void
 
 export function createReserve(deps: {
-  billing: Pick<BillingClient, 'reserve' | 'replace'>
+  billing: Pick<BillingClient, 'reserve' | 'resize'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   expectedOutput: Pick<ExpectedOutput, 'expect'>
   creditLine: Omit<CreditLine<Shortage>, 'stop'>
@@ -170,7 +170,7 @@ export function createReserve(deps: {
       // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
       // it can grow later.
       const most = Math.min(choices * maxOutputTokens, hold.outputTokens)
-      const answer = billing.replace({
+      const answer = billing.resize({
         reservationId: id,
         inputTokens: promptTokens,
         outputTokens: Math.min(most, choices * Math.max(1, contextWindow - promptTokens)),

@@ -112,7 +112,7 @@ type Held = {
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
-  billing: Pick<BillingClient, 'release' | 'extend'>
+  billing: Pick<BillingClient, 'release' | 'resize'>
   /** A clock that never goes back. */
   nowMs: () => number
   queueClock: Pick<QueueClock, 'nowMs' | 'toQueueMs'>
@@ -187,7 +187,7 @@ export function createSettlements(deps: {
     entry.holdDeadlineMs = nowMs() + holdGraceMs
     const { id } = entry.ending.job
     billing
-      .extend({
+      .resize({
         reservationId: id,
         outputTokens: 0,
         deadlineMs: queueClock.toQueueMs(entry.holdDeadlineMs),

@@ -37,7 +37,7 @@ beforeEach(async () => {
   const record = createGenerationRecord({ redis, self: 'gateway-1', graceMs: 60_000 })
   settlements = createSettlements({
     record,
-    billing: { release: () => Promise.resolve(true), extend: () => Promise.resolve({ status: 'conflict' }) },
+    billing: { release: () => Promise.resolve(true), resize: () => Promise.resolve({ status: 'conflict' }) },
     nowMs: () => Date.now(),
     queueClock: { nowMs: () => Date.now(), toQueueMs: (ownMs) => ownMs },
     holdGraceMs: 60_000,

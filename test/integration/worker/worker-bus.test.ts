@@ -90,8 +90,6 @@ test('control messages of all gateways are received', async () => {
   }
 })
 
-})
-
 test('vectors lie on the server of their gateway', () => {
   const [first, second] = gateways.map(({ id }) => bus.redisOf(id).options.port)
   expect([first, second]).toEqual(servers.map(({ url }) => Number(new URL(url).port)))

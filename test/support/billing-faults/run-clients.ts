@@ -98,11 +98,11 @@ export function runClients(options: {
     const { reservationId, inputTokens, outputTokens } = call
     if (isOneIn(4)) {
       const exact = { reservationId, inputTokens: inputTokens - randomInt(20), outputTokens }
-      truth.hold = toGranted(await insist((client) => client.replace(exact)))
+      truth.hold = toGranted(await insist((client) => client.resize(exact)))
     }
     if (isOneIn(4)) {
-      const more = { reservationId, outputTokens: outputTokens + randomInt(1, 100), deadlineMs: null }
-      truth.hold = toGranted(await insist((client) => client.extend(more)))
+      const more = { reservationId, outputTokens: outputTokens + randomInt(1, 100) }
+      truth.hold = toGranted(await insist((client) => client.resize(more)))
       truth.extended = true
     }
   }

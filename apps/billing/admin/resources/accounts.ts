@@ -3,8 +3,10 @@ import type { Kysely, Selectable } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Account } from '#libs/admin-contract/resources/accounts.ts'
 import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
-import { implementChange, implementRead, type AdminContext, type Changed } from '../implement.ts'
+import type { Changed } from '../../resources/write-audit.ts'
+import { AdminError } from '../../resources/admin-error.ts'
+import { implementChange, implementRead, type AdminContext } from '../implement.ts'
+import { readAccount } from '../../resources/read-account.ts'
 import { isAfterCursor, toPage } from '../list-page.ts'
 
 const createAccount = implementChange(
@@ -68,13 +70,6 @@ export const ACCOUNT_OPERATIONS = {
   changeAccount,
   closeAccount,
   reopenAccount,
-}
-
-/** Returns an account. Throws an AdminError if it is unknown. */
-export async function readAccount(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['accounts']>> {
-  const account = await db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
-  if (account === undefined) throw new AdminError('not_found', `There is no account ${id}.`)
-  return account
 }
 
 async function setStatus(

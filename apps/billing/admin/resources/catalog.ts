@@ -4,7 +4,7 @@ import type { CatalogChange, PriceVersion } from '#libs/admin-contract/resources
 import { publishCatalog as publish, type Publication } from '../../catalog/publish-catalog.ts'
 import { readModels } from '../../catalog/read-catalog.ts'
 import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
 import { toPage, toSeq } from '../list-page.ts'
 

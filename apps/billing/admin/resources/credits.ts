@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import { DatabaseError } from 'pg'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { CreditMovement } from '#libs/admin-contract/resources/credits.ts'
-import { AdminError } from '../admin-error.ts'
-import { implementChange, type AdminContext, type Changed } from '../implement.ts'
+import { AdminError } from '../../resources/admin-error.ts'
+import type { Changed } from '../../resources/write-audit.ts'
+import { implementChange, type AdminContext } from '../implement.ts'
 
 const topUp = implementChange(ADMIN.topUp, ({ params, body }, context) =>
   move(context, params.account, { ...body, function: 'top_up' }),

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { RELEASE_WARNING } from '#libs/admin-contract/resources/holds.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
 import { isAfterCursor, toPage } from '../list-page.ts'
 import { assertModel } from './catalog.ts'
-import { readAccount } from './accounts.ts'
+import { readAccount } from '../../resources/read-account.ts'
 
 const listHolds = implementRead(
   ADMIN.listHolds,

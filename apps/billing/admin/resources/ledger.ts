@@ -2,12 +2,12 @@ import { sql, type Kysely } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { LEDGER_COLUMNS, type LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { readArchiveEnd } from '../../books/archive-end.ts'
 import { implementExport, implementRead } from '../implement.ts'
 import { toCursor, toPage, toSeq } from '../list-page.ts'
 import { readEntries } from '../read-entries.ts'
-import { readAccount } from './accounts.ts'
+import { readAccount } from '../../resources/read-account.ts'
 
 /** The content types, each with the text of one entry. No value contains a comma, so CSV needs no quotes. */
 const FORMATS = {

@@ -7,14 +7,14 @@ import {
   type Settlement,
 } from '#libs/admin-contract/resources/requests.ts'
 import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { readArchiveEnd } from '../../books/archive-end.ts'
 import { implementRead } from '../implement.ts'
-import { assertKept, readOldestId } from '../kept-usage.ts'
+import { assertKept, readOldestId } from '../../resources/kept-usage.ts'
 import { toCursor, toMoment } from '../list-page.ts'
-import { readAccount } from './accounts.ts'
+import { readAccount } from '../../resources/read-account.ts'
 import { assertModel } from './catalog.ts'
-import { readKeyRecord } from './key-record.ts'
+import { readKeyRecord } from '../../resources/key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 

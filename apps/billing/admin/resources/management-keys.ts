@@ -5,11 +5,11 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { PREFIX_LENGTH } from '#libs/admin-contract/resources/keys.ts'
 import { MAX_MANAGEMENT_KEYS, type ManagementKey } from '#libs/admin-contract/resources/management-keys.ts'
 import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
 import { isAfterCursor, toPage } from '../list-page.ts'
-import { readAccount } from './accounts.ts'
-import { assertFuture } from './keys.ts'
+import { readAccount } from '../../resources/read-account.ts'
+import { assertFuture } from '../../resources/change-keys.ts'
 
 const createManagementKey = implementChange(
   ADMIN.createManagementKey,

@@ -1,14 +1,14 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { Dimension, type Usage } from '#libs/admin-contract/resources/usage.ts'
-import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError } from '../../resources/admin-error.ts'
 import { implementRead } from '../implement.ts'
-import { assertKept, readOldestId } from '../kept-usage.ts'
+import { assertKept } from '../../resources/kept-usage.ts'
+import { readSpan, selectUsage } from '../../resources/select-usage.ts'
 import { toPage, toTuple } from '../list-page.ts'
-import { readAccount } from './accounts.ts'
+import { readAccount } from '../../resources/read-account.ts'
 import { assertModel } from './catalog.ts'
-import { readKeyRecord } from './key-record.ts'
+import { readKeyRecord } from '../../resources/key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 366
@@ -54,17 +54,23 @@ const summarizeUsage = implementRead(
     if (account !== undefined) conditions.push(sql`account_id = ${account}`)
     if (key !== undefined) conditions.push(sql`key_id = ${key}`)
     if (model !== undefined) conditions.push(sql`model = ${model}`)
-    const { rows } = await sql<UsageRow>`
-    select * from (
-      select ${columnOf('day')} as day, ${columnOf('account')} as account, ${columnOf('key')} as key,
-        ${columnOf('model')} as model, sum(requests) as requests, sum(prompt_tokens) as prompt,
-        sum(cached_tokens) as cached, sum(completion_tokens) as completion, sum(cost)::text as cost,
-        sum(charged)::text as charged
-      from (${selectUsage(await readSpan(db, { start, end }), conditions)}) s
-      group by 1, 2, 3, 4
-    ) u
-    where (day, account, key, model) > (${sql.join(cursor === undefined ? BEFORE_ALL : toTuple(cursor, BEFORE_ALL.length))})
-    order by day, account, key, model limit ${limit + 1}`.execute(db)
+    const after = cursor === undefined ? BEFORE_ALL : toTuple(cursor, BEFORE_ALL.length)
+    const rows: UsageRow[] = []
+    for (const part of by.includes('day') ? toParts({ start, end }, after[0]) : [{ start, end }]) {
+      const { rows: more } = await sql<UsageRow>`
+        select * from (
+          select ${columnOf('day')} as day, ${columnOf('account')} as account, ${columnOf('key')} as key,
+            ${columnOf('model')} as model, sum(requests) as requests, sum(prompt_tokens) as prompt,
+            sum(cached_tokens) as cached, sum(completion_tokens) as completion, sum(cost)::text as cost,
+            sum(charged)::text as charged
+          from (${selectUsage(await readSpan(db, part), conditions)}) s
+          group by 1, 2, 3, 4
+        ) u
+        where (day, account, key, model) > (${sql.join(after)})
+        order by day, account, key, model limit ${limit + 1 - rows.length}`.execute(db)
+      rows.push(...more)
+      if (rows.length > limit) break
+    }
     return toPage(rows, limit, {
       item: toUsage,
       cursor: (row) => JSON.stringify([row.day, row.account, row.key, row.model]),
@@ -74,40 +80,19 @@ const summarizeUsage = implementRead(
 
 export const USAGE_OPERATIONS = { summarizeUsage }
 
-type Span = {
-  readonly start: Date
-  readonly end: Date
-  /** Usage from this time on is not summed up by hour. */
-  readonly rolledUntil: Date
-  /** A lower bound for the ids of all requests that were settled at `rolledUntil` or later. */
-  readonly oldestId: string
-}
-
-export async function readSpan(
-  db: Kysely<Tables>,
-  { start, end }: Pick<Span, 'start' | 'end'>,
-): Promise<Span> {
-  const { rows } = await sql<{ until: Date }>`
-    select greatest(until, ${start}) as until from usage_hours_end`.execute(db)
-  const rolledUntil = rows[0]?.until ?? start
-  return { start, end, rolledUntil, oldestId: await readOldestId(db, rolledUntil) }
-}
+type Range = { readonly start: Date; readonly end: Date }
 
 /**
- * Selects two kinds of rows: the sums of the hours that are summed up already (`usage_hours`), and the requests that
- * were settled after these hours. `0013-usage-hours.sql` says why the two kinds together are complete.
+ * Divides days into parts, from the day on at which a page begins: one day, then twice as many days as in the part
+ * before. A page is sorted by the day, so most pages need the first part only. Reading all days could take seconds.
  */
-export function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
-  const sums = sql`hour >= ${start} and hour < least(${end}::timestamptz, ${rolledUntil}::timestamptz)`
-  // Only the partitions from the oldest id on can contain these rows.
-  const rest = sql`settled_at >= ${rolledUntil} and settled_at < ${end} and reservation_id >= ${oldestId}`
-  return sql`
-    select hour as time, account_id, key_id, model, requests, prompt_tokens, cached_tokens, completion_tokens, cost,
-      charged
-    from usage_hours where ${sql.join([sums, ...conditions], sql` and `)}
-    union all
-    select settled_at, account_id, key_id, model, 1, prompt_tokens, cached_tokens, completion_tokens, cost, charged
-    from usage where ${sql.join([rest, ...conditions], sql` and `)}`
+function* toParts({ start, end }: Range, firstDay: string | undefined): Generator<Range> {
+  let from = Math.max(start.getTime(), Date.parse(firstDay ?? '') || 0)
+  for (let days = 1; from < end.getTime(); days *= 2) {
+    const until = Math.min(from + days * DAY_MS, end.getTime())
+    yield { start: new Date(from), end: new Date(until) }
+    from = until
+  }
 }
 
 function toRange(from: string, to: string): [Date, Date] {

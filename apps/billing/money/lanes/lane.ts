@@ -31,7 +31,8 @@ const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCa
  * runs at once, and a busy lane commits hundreds of calls in one transaction.
  *
  * A batch has calls of one kind, the kind of the oldest call. Younger calls of this kind overtake calls of other kinds,
- * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
+ * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival, each in a
+ * batch of its own.
  *
  * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
  * time. If at least `2 * minCalls` calls wait or run, a batch takes at most their number divided by `maxBatches`.
@@ -114,6 +115,7 @@ export function createLane<Call, Answer>(options: {
     const batch: Waiting[] = []
     const left: Waiting[] = []
     const batchLocks = new Set<string>()
+    const takenSubjects = new Set<string>()
     const leftSubjects = new Set<string>()
     const leftLocks = new Set<string>()
     for (const waiting of queue) {
@@ -121,12 +123,14 @@ export function createLane<Call, Answer>(options: {
       const [subject, lock] = [subjectOf(call), lockOf(call)]
       const hasRoom = batch.length < (lock !== null && batchLocks.has(lock) ? maxBatch : share)
       const mustWait =
+        takenSubjects.has(subject) ||
         leftSubjects.has(subject) ||
         subjectsInFlight.has(subject) ||
         (lock !== null && (leftLocks.has(lock) || locksInFlight.has(lock)))
       if (hasRoom && !mustWait && (kind === undefined || kindOf(call) === kind)) {
         kind = kindOf(call)
         batch.push(waiting)
+        takenSubjects.add(subject)
         if (lock !== null) batchLocks.add(lock)
       } else {
         left.push(waiting)

@@ -1,12 +1,11 @@
-import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReserveCall, ResizeCall } from '#libs/billing-client/billing-calls.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../money.ts'
 import { createLane, type Lane } from './lane.ts'
 
 export type MoneyRequest =
   | { readonly kind: 'reserve'; readonly call: ReserveCall }
-  | { readonly kind: 'replace'; readonly call: ReplaceCall }
-  | { readonly kind: 'extend'; readonly call: ExtendCall }
+  | { readonly kind: 'resize'; readonly call: ResizeCall }
   | { readonly kind: 'release'; readonly reservationId: string }
 
 export type MoneyAnswer =
@@ -39,8 +38,8 @@ const MAX_WAIT_MS = 50
 const STUCK_MS = 500
 
 /**
- * The one lane for the money calls of gateways. The calls `reserve`, `replace`, `extend` and `release` for one
- * reservation run in order of arrival. Calls of one kind share a transaction. Two `reserve` calls for one API key never
+ * The one lane for the money calls of gateways. The calls `reserve`, `resize` and `release` for one reservation
+ * run in order of arrival, each in a batch of its own. Calls of one kind share a transaction. Two `reserve` calls for one API key never
  * run in parallel. The calls of the other kinds do not name the API key, so two batches may have calls for one account.
  * One of the batches then waits in the database for the lock of that account. It may wait in the same way for a batch
  * of another replica.
@@ -81,14 +80,12 @@ function keyOf(request: MoneyRequest): string | null {
   return request.kind === 'reserve' ? request.call.keyId : null
 }
 
-/** Only one of the four lists has calls, because a batch has calls of one kind. */
+/** Only one of the three lists has calls, because a batch has calls of one kind. */
 async function runBatch(money: Money, requests: readonly MoneyRequest[]): Promise<MoneyAnswer[]> {
   const reserves = requests.filter((request) => request.kind === 'reserve')
   if (reserves.length > 0) return toHolds(await money.reserve(reserves.map(({ call }) => call)))
-  const replaces = requests.filter((request) => request.kind === 'replace')
-  if (replaces.length > 0) return toHolds(await money.replace(replaces.map(({ call }) => call)))
-  const extends_ = requests.filter((request) => request.kind === 'extend')
-  if (extends_.length > 0) return toHolds(await money.extend(extends_.map(({ call }) => call)))
+  const resizes = requests.filter((request) => request.kind === 'resize')
+  if (resizes.length > 0) return toHolds(await money.resize(resizes.map(({ call }) => call)))
   const releases = requests.filter((request) => request.kind === 'release')
   const released = await money.release(releases.map(({ reservationId }) => reservationId))
   return released.map((released) => ({ kind: 'release', released }))

@@ -33,7 +33,7 @@ begin
 
   return query
   with gone as (
-    -- An extend may have moved expires_at while this function waited for the account's lock.
+    -- A resize may have moved expires_at while this function waited for the account's lock.
     update reservations r set state = 'expired', closed_at = at
     from unnest(candidates) as c (id), settlement_watermarks w
     -- The condition is not "= 'held'", for the reason given in release.

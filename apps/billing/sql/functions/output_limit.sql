@@ -4,8 +4,6 @@
 --      request has to this input.
 -- Out: tokens. The gateway's estimate of the input may exceed the context window although the real input does not, so
 --      one token of each choice always remains.
-drop function if exists output_limit(integer, integer, integer, integer);
-
 create or replace function output_limit(
   wanted integer, max_output integer, context_window integer, input integer, choices integer
 ) returns integer language sql immutable parallel safe as $$

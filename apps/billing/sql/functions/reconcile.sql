@@ -4,13 +4,23 @@
 --      entries after it. If months are archived, the first entry is the first entry after them. Their balances are
 --      carried, and the question archive-broken checks that the carried balances equal the archived balances.
 -- Out: one row per question: name, and count, the number of rows that contradict it. Every count must be 0.
-create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable
+--
+-- The start is in variables, and each call makes its own plan. So the planner knows how few rows an incremental call
+-- compares, and looks these up in the other tables; without, it reads all tables whole.
+create or replace function reconcile(whole boolean) returns table (name text, count bigint) language plpgsql stable
+set plan_cache_mode = force_custom_plan
 set jit = off as $$ -- JIT would compile one scan for each partition and question, for seconds.
-  with start as (
-    select coalesce(max(last_seq), 0) as seq, coalesce(max(sealed_at) - interval '1 hour', '-infinity') as settled_at
-    from ledger_seals where not whole
-  ), recent_ledger as (
-    select l.* from ledger l, start where l.seq > start.seq
+#variable_conflict use_column
+declare
+  after_seq bigint;
+  since timestamptz;
+begin
+  select coalesce(max(last_seq), 0), coalesce(max(sealed_at) - interval '1 hour', '-infinity') into after_seq, since
+  from ledger_seals where not whole;
+
+  return query
+  with recent_ledger as (
+    select l.* from ledger l where l.seq > after_seq
   ), all_entries as not materialized (
     select ref, kind, debit_account, credit_account, amount from ledger
     union all
@@ -22,7 +32,7 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
     where whole and kind in ('topup', 'adjustment')
   ), recent_usage as (
     -- Begins an hour before the seal: settlements of that hour may have been committed after the seal.
-    select u.* from usage u, start where u.settled_at >= start.settled_at
+    select u.* from usage u where u.settled_at >= since
   ), moved as (
     select account, sum(amount) as amount from (
       select account, balance as amount from sealed_balances where not whole
@@ -35,8 +45,8 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
     ) e group by account
   ), closed_hours as (
     -- Hours whose usage is completely in recent_usage. The rows of archived months are gone.
-    select greatest(date_trunc('hour', s.settled_at, 'UTC') + interval '1 hour', a.ended) as first, e.until
-    from start s, usage_hours_end e, (
+    select greatest(date_trunc('hour', since, 'UTC') + interval '1 hour', a.ended) as first, e.until
+    from usage_hours_end e, (
       select coalesce(month_start(max(month)::timestamp at time zone 'UTC', 1), '-infinity') as ended
       from ledger_archives
     ) a
@@ -68,8 +78,8 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
   ), 0)
   union all
   select 'settled-without-usage', count(*)
-  from reservations r, start
-  where r.state = 'settled' and r.closed_at >= start.settled_at
+  from reservations r
+  where r.state = 'settled' and r.closed_at >= since
     and not exists (select from usage u where u.reservation_id = r.id)
   union all
   select 'usage-differs-from-ledger', count(*)
@@ -142,5 +152,6 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
   union all
   select 'archive-broken', count(*) from broken_archives()
   union all
-  select 'seal-broken', count(*) from broken_seals() where whole
+  select 'seal-broken', count(*) from broken_seals() where whole;
+end
 $$;

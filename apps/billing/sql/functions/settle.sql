@@ -1,11 +1,14 @@
 -- Turns the ends of generations into charges. The first settlement of a reservation counts.
 --
 -- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
---      completions (tokens), bys (the worker or other process that settled); receipts (null: there is no genuine receipt;
---      otherwise a json object of the grant: accountId, keyId, model, inputTokens, outputTokens (wanted), deadline,
---      priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens, amountNano,
---      clamped, expiresAt); at (now); free_limit (how many tokens of an account's failures an hour are free; null: all).
--- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
+--      completions (tokens), bys (the worker or other process that settled); at (now); free_limit (how many tokens of an
+--      account's failures an hour are free; null: all); receipts (null: not given; an element that is null: there is no
+--      genuine receipt; otherwise a json object of the grant: accountId, keyId, model, inputTokens, outputTokens (wanted),
+--      deadline, priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens,
+--      amountNano, clamped, expiresAt).
+-- Out: no row: nothing is changed, and the caller calls again with receipts, because an entry needs its own. Most entries
+--      need none: open holds that pay the whole cost. Otherwise one row per entry, `ord` counting from 1, with cost,
+--      charged and result:
 --      charged    the hold was open: charged = min(cost, hold), and the rest of the hold is freed. A receipt of a larger
 --                 amount proves that a restore has lost an extension: the receipt's amount counts, as far as available
 --      late       the hold had expired: charged = min(cost, amount of the former hold, available)
@@ -23,13 +26,9 @@
 -- A recovered charge counts in the budget of its key, if the key has a spend limit. It counts in the period of the
 -- deadline, or in the present period if the deadline is still to come, because the period of the reservation is
 -- unknown.
-drop function if exists settle(
-  uuid[], integer[], text[], integer[], integer[], integer[], text[], jsonb[], timestamptz
-);
-
 create or replace function settle(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
-  bys text[], receipts jsonb[], at timestamptz, free_limit bigint default null
+  bys text[], at timestamptz, free_limit bigint default null, receipts jsonb[] default null
 ) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off as $$
@@ -44,7 +43,11 @@ declare
   frees bigint[] := array_fill(0::bigint, array[entries]); -- tokens of faults that are free
   this_hour timestamptz := date_trunc('hour', at, 'UTC');
   settling integer[] := '{}';
+  holds reservations[] := '{}'; -- the reservations of `settling`, as they were
   recovered uuid[];
+  is_unpaid boolean := false;
+  is_limited boolean := false;
+  is_released boolean := false;
   locked uuid[];
   entry record;
   account uuid;
@@ -64,50 +67,53 @@ begin
     order by a.id for no key update
   ) l;
 
-  with forgotten as materialized (
-    select u.id, u.x, u.ord
-    from unnest(ids, receipts) with ordinality as u (id, x, ord)
-    where (x ->> 'accountId')::uuid = any (locked)
-      and u.id >= (select archived_before()) -- an older one may be settled in an archive
-      and (select r.id from reservation_of(u.id, low, high) r) is null
-  ), restored as (
-    insert into reservations (
-      id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
-      amount, clamped, expires_at, created_at, closed_at, budget_period
+  if receipts is not null then
+    with forgotten as materialized (
+      select u.id, u.x, u.ord
+      from unnest(ids, receipts) with ordinality as u (id, x, ord)
+      where (x ->> 'accountId')::uuid = any (locked)
+        and u.id >= (select archived_before()) -- an older one may be settled in an archive
+        and (select r.id from reservation_of(u.id, low, high) r) is null
+    ), restored as (
+      insert into reservations (
+        id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
+        amount, clamped, expires_at, created_at, closed_at, budget_period
+      )
+      select e.id, 'expired', (x ->> 'keyId')::uuid, x ->> 'model', (x ->> 'inputTokens')::integer,
+        (x ->> 'outputTokens')::integer, (x ->> 'deadline')::timestamptz, (x ->> 'accountId')::uuid,
+        e.price_version, (x ->> 'grantedTokens')::integer, (x ->> 'amountNano')::bigint,
+        (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at,
+        period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))
+      from (
+        -- If an id has several receipts, the first receipt that names an account and a price of this database counts.
+        select distinct on (f.id) f.id, f.x, v.id as price_version
+        from forgotten f
+        cross join lateral (
+          select p.id from price_versions p
+          where p.model = x ->> 'model' and is_price_of_receipt(x, p)
+          order by p.id = (x ->> 'priceVersion')::bigint desc, p.id limit 1
+        ) v
+        order by f.id, f.ord
+      ) e
+      left join api_keys k on k.id = (x ->> 'keyId')::uuid and k.account_id = (x ->> 'accountId')::uuid
+      order by e.id
+      on conflict (id) do nothing
+      returning id
     )
-    select e.id, 'expired', (x ->> 'keyId')::uuid, x ->> 'model', (x ->> 'inputTokens')::integer,
-      (x ->> 'outputTokens')::integer, (x ->> 'deadline')::timestamptz, (x ->> 'accountId')::uuid,
-      e.price_version, (x ->> 'grantedTokens')::integer, (x ->> 'amountNano')::bigint,
-      (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at,
-      period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))
-    from (
-      -- If an id has several receipts, the first receipt that names an account and a price of this database counts.
-      select distinct on (f.id) f.id, f.x, v.id as price_version
-      from forgotten f
-      cross join lateral (
-        select p.id from price_versions p
-        where p.model = x ->> 'model' and is_price_of_receipt(x, p)
-        order by p.id = (x ->> 'priceVersion')::bigint desc, p.id limit 1
-      ) v
-      order by f.id, f.ord
-    ) e
-    left join api_keys k on k.id = (x ->> 'keyId')::uuid and k.account_id = (x ->> 'accountId')::uuid
-    order by e.id
-    on conflict (id) do nothing
-    returning id
-  )
-  select array_agg(id) into recovered from restored;
+    select array_agg(id) into recovered from restored;
 
-  if recovered is not null then
-    insert into key_budgets (key_id, period_start)
-    select distinct r.key_id, r.budget_period from reservations r
-    where r.id = any (recovered) and r.budget_period is not null
-    order by r.key_id, r.budget_period
-    on conflict do nothing;
+    if recovered is not null then
+      insert into key_budgets (key_id, period_start)
+      select distinct r.key_id, r.budget_period from reservations r
+      where r.id = any (recovered) and r.budget_period is not null
+      order by r.key_id, r.budget_period
+      on conflict do nothing;
+    end if;
   end if;
 
   for entry in
-    select e.ord::integer as n, e.outcome, r.account_id, a.posted, a.held, r.state, r.amount,
+    select e.ord::integer as n, e.outcome, r as hold, r.account_id, a.posted, a.held, r.state, r.amount,
+      r.budget_period is not null or r.rate_minute is not null as limited,
       case when a.free_hour = this_hour then a.free_tokens else 0 end as free_tokens,
       case when e.outcome = 'fault' then e.prompt::bigint + e.completion else 0 end as fault_tokens,
       price_tokens(e.prompt - e.cached, e.cached, e.completion, p.input_price, p.cached_input_price, p.output_price)
@@ -147,6 +153,9 @@ begin
       end if;
     end if;
     costs[entry.n] := case when paid then entry.price else 0 end;
+    if receipts is null and (entry.state = 'expired' or entry.state = 'held' and costs[entry.n] > entry.amount) then
+      return;
+    end if;
     if entry.state = 'held' then
       results[entry.n] := 'charged';
       held := held - entry.amount;
@@ -157,15 +166,23 @@ begin
     else
       results[entry.n] := case when paid then 'released' else 'void' end;
       charges[entry.n] := 0;
+      is_released := true;
     end if;
     posted := posted - charges[entry.n];
+    is_unpaid := is_unpaid or costs[entry.n] > charges[entry.n];
+    is_limited := is_limited or entry.limited;
     settling := settling || entry.n;
+    holds := holds || entry.hold;
   end loop;
 
-  -- Every part of this statement reads the tables as they were before the statement.
+  if receipts is null and cardinality(settling) < entries and exists (
+    select from unnest(ids) as e (id) where (select r.account_id from reservation_of(e.id, low, high) r) is null
+  ) then
+    return;
+  end if;
+
   with settled as materialized (
-    select n, r.* from unnest(settling) as n
-    cross join lateral reservation_of(ids[n], low, high) r
+    select settling[h.ordinality] as n, h.* from unnest(holds) with ordinality h
   ), used as (
     insert into usage (
       reservation_id, account_id, key_id, model, price_version, epoch, outcome, prompt_tokens, cached_tokens,
@@ -179,11 +196,6 @@ begin
     select 'charge', r.id, r.account_id, s.id, charges[n], at
     from settled r, system_accounts s
     where charges[n] > 0 and s.name = 'revenue'
-  ), unpaid as (
-    insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
-    select 'write-off', r.id, d.id, c.id, written_off(costs[n], charges[n]), at
-    from settled r, system_accounts d, system_accounts c
-    where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue'
   ), paid as (
     update accounts a set posted = a.posted - s.charged, held = a.held - s.freed,
       free_tokens = case when s.free = 0 or a.free_hour = this_hour then a.free_tokens else 0 end + s.free,
@@ -194,15 +206,30 @@ begin
       from settled group by account_id
     ) s
     where a.id = s.account_id
-  ), budgeted as (
-    update key_budgets b set held = b.held - s.freed, spent = b.spent + s.charged
-    from (
-      select key_id, budget_period, sum(charges[n])::bigint as charged,
-        coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed
-      from settled where budget_period is not null group by key_id, budget_period
-    ) s
-    where b.key_id = s.key_id and b.period_start = s.budget_period
-  ), rated as (
+  )
+  update reservations r set state = 'settled', closed_at = at
+  from settled s
+  where r.id = s.id and s.state in ('held', 'expired');
+
+  if is_unpaid then
+    insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
+    select 'write-off', ids[n], d.id, c.id, written_off(costs[n], charges[n]), at
+    from unnest(settling) as n, system_accounts d, system_accounts c
+    where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue';
+  end if;
+
+  if is_limited then
+    with settled as materialized (
+      select settling[h.ordinality] as n, h.* from unnest(holds) with ordinality h
+    ), budgeted as (
+      update key_budgets b set held = b.held - s.freed, spent = b.spent + s.charged
+      from (
+        select key_id, budget_period, sum(charges[n])::bigint as charged,
+          coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed
+        from settled where budget_period is not null group by key_id, budget_period
+      ) s
+      where b.key_id = s.key_id and b.period_start = s.budget_period
+    )
     -- Unused tokens no longer count in the last minute in which the hold counted, as far as they counted in it. Earlier
     -- minutes are over. Tokens that were used although the hold did not count them (cheap input in place of dear output)
     -- count in the present minute. A release has already subtracted all of its tokens.
@@ -222,11 +249,13 @@ begin
       where rate_minute is not null and state in ('held', 'expired')
       group by k.key_id
     ) s
-    where t.key_id = s.key_id
-  )
-  update reservations r set state = 'settled', closed_at = at
-  from settled s
-  where r.id = s.id and s.state in ('held', 'expired');
+    where t.key_id = s.key_id;
+  end if;
+
+  if cardinality(settling) = entries and not is_released then
+    return query select n, results[n], costs[n], charges[n] from generate_series(1, entries) as n;
+    return;
+  end if;
 
   return query
   with answers as (

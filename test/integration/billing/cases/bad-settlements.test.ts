@@ -68,11 +68,13 @@ test('an entry that this release cannot handle is put aside, and the others of i
 })
 
 // An empty batch needs the first right, and not the second.
-test.for(['update on accounts', 'execute on function settle_one'])(
+test.for(['update on accounts', 'update on key_budgets'])(
   'without the right to %s nothing is put aside, and everything is charged once the right is granted',
   async (right, { database, redis, startWithRights }) => {
     const account = await database.createAccount(10_000n)
-    const { reservationId } = await hold(database, account.keyId)
+    const spendLimit = { amountNano: '5000', period: 'total' }
+    const { keyId } = await database.operator.createKey(account.accountId, { spendLimit })
+    const { reservationId } = await hold(database, keyId)
     await database.pool.query(`revoke ${right} from public, millrace_service`)
     await addSettlement(redis, 'chat', settlement(reservationId))
     const replica = startWithRights()

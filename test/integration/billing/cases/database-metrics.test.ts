@@ -66,5 +66,5 @@ test('each call of the database is timed, also one that fails', async ({ databas
   await money.release([call.reservationId])
   await database.pool.query('alter function expire rename to expire_before')
   await expect(money.expire(10)).rejects.toThrow('expire')
-  expect(calls).toEqual(['reserve_one', 'release', 'expire'])
+  expect(calls).toEqual(['reserve', 'release', 'expire'])
 })

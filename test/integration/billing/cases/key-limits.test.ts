@@ -122,12 +122,12 @@ describe('the spend limit of a key', () => {
       spendLimit: { amountNano: '1000', period: 'day' },
     })
     const { reservationId } = await hold(database, keyId)
-    expect(await database.money.replace([{ reservationId, inputTokens: 500, outputTokens: 50 }])).toEqual([
+    expect(await database.money.resize([{ reservationId, inputTokens: 500, outputTokens: 50 }])).toEqual([
       { status: 'key-limit', availableNano: 300n, heldNano: 700n },
     ])
-    const extend = { reservationId, outputTokens: 100, deadlineMs: null }
-    expect(await database.money.extend([extend])).toMatchObject([{ amountNano: 1_000n, clamped: true }])
-    expect(await database.money.extend([extend])).toEqual([
+    const extend = { reservationId, outputTokens: 100 }
+    expect(await database.money.resize([extend])).toMatchObject([{ amountNano: 1_000n, clamped: true }])
+    expect(await database.money.resize([extend])).toEqual([
       { status: 'key-limit', availableNano: 0n, heldNano: 1_000n },
     ])
     expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
@@ -215,14 +215,14 @@ describe('the rate of a key', () => {
     const { reservationId } = await hold(database, keyId)
     const other = await hold(database, keyId)
     const extend = async (id: string, outputTokens: number) =>
-      await database.money.extend([{ reservationId: id, outputTokens, deadlineMs: null }])
+      await database.money.resize([{ reservationId: id, outputTokens }])
     expect(await extend(reservationId, 200)).toMatchObject([{ status: 'granted', outputTokens: 200 }])
     expect(await counted(database, keyId)).toEqual({ requests: 2, tokens: 450n })
     expect(await extend(other.reservationId, 200)).toEqual([{ status: 'key-rate', retryAfterS: 60 }])
     expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'key-rate' })
     // A later deadline is no growth.
     const later = { reservationId, outputTokens: 0, deadlineMs: START_MS + 10 * MINUTE_MS }
-    expect(await database.money.extend([later])).toMatchObject([{ status: 'granted' }])
+    expect(await database.money.resize([later])).toMatchObject([{ status: 'granted' }])
     await database.money.settle([settlement(reservationId, { promptTokens: 100, completionTokens: 60 })])
     expect(await counted(database, keyId)).toEqual({ requests: 2, tokens: 310n })
     expect(await extend(other.reservationId, 200)).toMatchObject([{ status: 'granted' }])
@@ -235,9 +235,7 @@ describe('the rate of a key', () => {
     const ids = [await hold(database, keyId), await hold(database, keyId)].map((held) => held.reservationId)
     const [settled = '', released = ''] = ids
     database.clock.nowMs = START_MS + MINUTE_MS
-    await database.money.extend(
-      ids.map((reservationId) => ({ reservationId, outputTokens: 110, deadlineMs: null })),
-    )
+    await database.money.resize(ids.map((reservationId) => ({ reservationId, outputTokens: 110 })))
     expect(await counted(database, keyId)).toEqual({ requests: 0, tokens: 120n })
     await hold(database, keyId)
     // 100 and 110 tokens were granted and 5 used; the minute has counted 60 of them.
@@ -252,7 +250,7 @@ describe('the rate of a key', () => {
   }) => {
     const { keyId } = await createLimitedKey(database, { tokensPerMinute: 1_000 })
     const { reservationId } = await hold(database, keyId)
-    await database.money.replace([{ reservationId, inputTokens: 130, outputTokens: 50 }])
+    await database.money.resize([{ reservationId, inputTokens: 130, outputTokens: 50 }])
     expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 180n })
     database.clock.nowMs = START_MS + MINUTE_MS
     await database.money.settle([settlement(reservationId, { promptTokens: 300, completionTokens: 2 })])

@@ -100,7 +100,7 @@ test('a change waits for charges that are being made, and counts them', async ({
   const { keyId } = await createLimitedKey(database, { spendLimit: { amountNano: LIMIT, period: 'day' } })
   const call = await hold(database, keyId)
   const changed = await inTransaction(database.pool, async (client) => {
-    await client.query('select from settle($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+    await client.query('select from settle($1, $2, $3, $4, $5, $6, $7, $8)', [
       [call.reservationId],
       [1],
       ['completed'],
@@ -108,7 +108,6 @@ test('a change waits for charges that are being made, and counts them', async ({
       [0],
       [50],
       ['worker-1'],
-      [null],
       new Date(database.clock.nowMs),
     ])
     const changing = change(keyId, 'week')

@@ -114,7 +114,8 @@ describe('spending', () => {
     expect(await lookUp(account.secret)).toBeNull()
     const { rows } = await database.pool.query(
       `select status from reserve(ids => array[$1::uuid], key_ids => array[$2::uuid], models => array['chat'],
-         inputs => array[1], outputs => array[1], deadlines => array[$3::timestamptz], grace => '1 minute', at => $3)`,
+         inputs => array[1], outputs => array[1], deadlines => array[$3::timestamptz], grace => '1 minute', at => $3,
+         known => true)`,
       [randomUUID(), manager.id, new Date(START_MS)],
     )
     expect(rows).toEqual([{ status: 'key-invalid' }])

@@ -134,8 +134,8 @@ function startLoad(database: BillingDatabase, keyId: string) {
     const [cheap, dear, unused] = [reserveCall(keyId), reserveCall(keyId), reserveCall(keyId)]
     const holds = [
       ...(await timed(money.reserve([cheap, dear, unused]))),
-      ...(await timed(money.replace([{ ...cheap, inputTokens: 90 }]))),
-      ...(await timed(money.extend([{ ...dear, outputTokens: 60, deadlineMs: null }]))),
+      ...(await timed(money.resize([{ ...cheap, inputTokens: 90 }]))),
+      ...(await timed(money.resize([{ ...dear, outputTokens: 60 }]))),
     ]
     const released = await timed(money.release([unused.reservationId]))
     const tokens = { promptTokens: 90, completionTokens: 10 }

@@ -179,7 +179,7 @@ test('a call without an answer ends at its deadline', async () => {
 test('an answer of the wrong kind is a failure, not a success', async () => {
   const billing = await connect(answerAll)
   const call = { reservationId: randomUUID(), inputTokens: 1, outputTokens: 1 }
-  await expect(billing.replace(call)).rejects.toBeInstanceOf(BillingUnavailable)
+  await expect(billing.resize(call)).rejects.toBeInstanceOf(BillingUnavailable)
 })
 
 test('more calls than may wait are refused at once', async () => {

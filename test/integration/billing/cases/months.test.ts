@@ -214,7 +214,8 @@ describe('a call of the present', () => {
         )
       }
       await client.query(
-        `select * from replace(ids => array[$1::uuid], inputs => '{100}', outputs => '{40}', at => $2)`,
+        `select * from resize(ids => array[$1::uuid], inputs => '{100}', outputs => '{40}',
+           deadlines => '{null}', choices => '{1}', grace => '1 minute', at => $2)`,
         [charged.reservationId, at],
       )
       await client.query('select * from release(ids => array[$1::uuid], at => $2)', [
@@ -223,7 +224,7 @@ describe('a call of the present', () => {
       ])
       await client.query(
         `select * from settle(ids => array[$1::uuid], epochs => '{1}', outcomes => '{completed}', prompts => '{100}',
-           cacheds => '{0}', completions => '{10}', bys => '{w}', receipts => array[null::jsonb], at => $2)`,
+           cacheds => '{0}', completions => '{10}', bys => '{w}', at => $2)`,
         [charged.reservationId, at],
       )
       return await listScanned(client)

@@ -105,8 +105,8 @@ async function runBatch(keyId: string, pool: Pool): Promise<void> {
   const longer = { outputTokens: 50, deadlineMs: START_MS + 700_000 }
   const holds = [
     await money.reserve(calls),
-    await money.replace(ids.map((reservationId) => ({ reservationId, ...exact }))),
-    await money.extend(ids.map((reservationId) => ({ reservationId, ...longer }))),
+    await money.resize(ids.map((reservationId) => ({ reservationId, ...exact }))),
+    await money.resize(ids.map((reservationId) => ({ reservationId, ...longer }))),
   ].flat()
   expect(new Set(holds.map(({ status }) => status))).toEqual(new Set(['granted']))
   const [returned, paid] = [ids.slice(0, 2), ids.slice(2)]

@@ -166,7 +166,7 @@ test('a hold whose growth was forgotten counts as its receipt knows it, as far a
   await database.money.reserve([call])
   const { receipt } = only(
     await database.money
-      .extend([{ reservationId: call.reservationId, outputTokens: 120, deadlineMs: null }])
+      .resize([{ reservationId: call.reservationId, outputTokens: 120 }])
       .then((answers) => answers.filter((answer) => answer.status === 'granted')),
   )
   await shrink(database, call.reservationId)

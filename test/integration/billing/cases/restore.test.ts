@@ -70,9 +70,7 @@ test(
     await postgres.markPoint('past')
 
     expect(await database.money.release([released.id])).toEqual([true])
-    const growth = only(
-      await database.money.extend([{ reservationId: grown.id, outputTokens: 100, deadlineMs: null }]),
-    )
+    const growth = only(await database.money.resize([{ reservationId: grown.id, outputTokens: 100 }]))
     if (growth.status !== 'granted') throw new Error(growth.status)
     await database.operator.topUp(account.accountId, { nano: 5_000n, idempotencyKey: 'since' })
     const unsettled = await hold()

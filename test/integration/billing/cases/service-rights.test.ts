@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import {
@@ -84,7 +83,7 @@ test('a start waits for the rights, names them, and goes on once they are grante
   expect(lines).toMatchObject([
     {
       missing: ['insert on ledger'],
-      msg: 'the database role lacks rights: grant it those of docs/operations/billing.md',
+      msg: 'the database role lacks rights: grant it those of apps/billing/sql/roles.sql',
     },
     { msg: 'the database role has all rights again' },
   ])
@@ -129,17 +128,4 @@ test('of many missing rights ten are named', () => {
   expect(describeMissing(Array.from({ length: 12 }, (_, at) => `select on t${at}`))).toMatch(
     /^the database role lacks select on t0, .*, select on t9 and 2 other rights$/,
   )
-})
-
-test('docs/operations/billing.md has the rights of the role', () => {
-  const rows = readFileSync('docs/operations/billing.md', 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      const row = /^\| `((?:select|insert|update|delete|, )+)` \| (.*) \|$/.exec(line)
-      return row === null ? [] : [[row[1], row[2]] as const]
-    })
-  const listed = rows.flatMap(([rights, tables]) =>
-    [...(tables ?? '').matchAll(/`(\w+)`/g)].map(([, table]) => [table, rights?.replaceAll(',', '')]),
-  )
-  expect(Object.fromEntries(listed)).toEqual(TABLE_RIGHTS)
 })

@@ -48,7 +48,7 @@ describe('money calls', () => {
       receipt: expect.any(String),
     })
     const { reservationId } = call
-    expect(await client.replace({ reservationId, inputTokens: 300, outputTokens: 50 })).toMatchObject({
+    expect(await client.resize({ reservationId, inputTokens: 300, outputTokens: 50 })).toMatchObject({
       amountNano: 1_100n,
     })
     expect(await client.release(reservationId)).toBe(true)

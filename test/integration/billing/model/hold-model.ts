@@ -1,4 +1,4 @@
-import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReserveCall, ResizeCall } from '#libs/billing-client/billing-calls.ts'
 import type { Receipt } from '#apps/billing/money/receipts.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
@@ -80,9 +80,14 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return toGranted(hold, call)
   }
 
-  function replace(call: ReplaceCall): ModelAnswer {
+  function resize(call: ResizeCall): ModelAnswer {
     const hold = openHold(call.reservationId)
     if (hold === null) return CONFLICT
+    const { inputTokens } = call
+    return inputTokens === undefined ? grow(hold, call) : replace(hold, { ...call, inputTokens })
+  }
+
+  function replace(hold: Hold, call: ResizeCall & { inputTokens: number }): ModelAnswer {
     const { inputTokens, outputTokens, choices } = call
     if (hold.exact !== null) {
       const isSame = hold.exact.inputTokens === inputTokens && hold.exact.outputTokens === outputTokens
@@ -100,9 +105,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return toGranted(hold)
   }
 
-  function extend(call: ExtendCall): ModelAnswer {
-    const hold = openHold(call.reservationId)
-    if (hold === null) return CONFLICT
+  function grow(hold: Hold, call: ResizeCall): ModelAnswer {
     const key = keyOf(hold)
     if (!isWorking(key, nowMs())) return { status: 'key-invalid' }
     const { inputTokens } = hold.exact ?? hold.call
@@ -177,52 +180,12 @@ export function createHoldModel(books: Books, nowMs: () => number) {
   }
 
   return {
-    reserve: (calls: readonly ReserveCall[]) => serveOnce(calls, reserve),
-    replace: (calls: readonly ReplaceCall[]) => serveOnce(calls, replace),
-    extend: (calls: readonly ExtendCall[]) => serveLargest(calls, extend),
+    reserve: (calls: readonly ReserveCall[]) => calls.map(reserve),
+    resize: (calls: readonly ResizeCall[]) => calls.map(resize),
     release: (ids: readonly string[]) => ids.map(release),
     expire,
     forget,
   }
-}
-
-/**
- * Executes the first of the calls with one id. Later calls with this id get the same answer if their parameters are the
- * same, otherwise a conflict.
- */
-function serveOnce<Call extends { reservationId: string }>(
-  calls: readonly Call[],
-  serve: (call: Call) => ModelAnswer,
-): ModelAnswer[] {
-  const first = new Map<string, { call: Call; answer: ModelAnswer }>()
-  return calls.map((call) => {
-    const earlier = first.get(call.reservationId)
-    if (earlier) return isSameCall(earlier.call, call) ? earlier.answer : CONFLICT
-    const answer = serve(call)
-    first.set(call.reservationId, { call, answer })
-    return answer
-  })
-}
-
-/**
- * Executes the calls with one id as a single call, in the place of the first, with the largest output, the latest
- * deadline and the most choices.
- */
-function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) => ModelAnswer): ModelAnswer[] {
-  const answers = new Map<string, ModelAnswer>()
-  return calls.map(({ reservationId }) => {
-    const same = calls.filter((call) => call.reservationId === reservationId)
-    const answer =
-      answers.get(reservationId) ??
-      serve({
-        reservationId,
-        outputTokens: Math.max(...same.map((call) => call.outputTokens)),
-        deadlineMs: Math.max(...same.map((call) => call.deadlineMs ?? 0)),
-        choices: Math.max(...same.map(({ choices = 1 }) => choices)),
-      })
-    answers.set(reservationId, answer)
-    return answer
-  })
 }
 
 type Payer = Pick<Hold, 'account' | 'budget' | 'price' | 'amount'> & { key: Key }

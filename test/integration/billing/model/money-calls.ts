@@ -108,7 +108,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
         choices: call.choices,
         ...(call.rolling !== null && { rolling: call.rolling }),
       }))
-      return reserve(sent)
+      return reserve(oncePerId(sent))
     },
 
     /** Returns the call of the request that has waited longest; null if none waits. */
@@ -124,29 +124,19 @@ export function createCalls(database: BillingDatabase, books: Books) {
       return null
     },
 
-    replace(step: StepOf<'replace'>): Call {
-      const sent = step.calls.map((call) => ({
-        reservationId: idOf(call.id, isHeld),
-        inputTokens: call.input,
-        outputTokens: call.output,
-        choices: call.choices,
-      }))
+    resize(step: StepOf<'resize'>): Call {
+      const sent = oncePerId(
+        step.calls.map(({ id, output, deadlineS, ...call }) => ({
+          reservationId: idOf(id, isHeld),
+          outputTokens: output,
+          choices: call.choices,
+          ...(call.input !== null && { inputTokens: call.input }),
+          ...(deadlineS !== null && { deadlineMs: deadlineMs(deadlineS) }),
+        })),
+      )
       return async () => ({
-        actual: readAnswers(await money.replace(sent), sent),
-        expected: holds.replace(sent),
-      })
-    },
-
-    extend(step: StepOf<'extend'>): Call {
-      const sent = step.calls.map((call) => ({
-        reservationId: idOf(call.id, isHeld),
-        outputTokens: call.output,
-        choices: call.choices,
-        deadlineMs: call.deadlineS === null ? null : deadlineMs(call.deadlineS),
-      }))
-      return async () => ({
-        actual: readAnswers(await money.extend(sent), sent),
-        expected: holds.extend(sent),
+        actual: readAnswers(await money.resize(sent), sent),
+        expected: holds.resize(sent),
       })
     },
 
@@ -192,4 +182,10 @@ export function createCalls(database: BillingDatabase, books: Books) {
       return async () => ({ actual: await sealLedger(database), expected: credits.seal(clock.nowMs) })
     },
   }
+}
+
+/** Leaves out the later calls of one reservation: the lane puts them into later batches. */
+function oncePerId<Call extends { readonly reservationId: string }>(calls: readonly Call[]): Call[] {
+  const ids = calls.map(({ reservationId }) => reservationId)
+  return calls.filter(({ reservationId }, index) => ids.indexOf(reservationId) === index)
 }

@@ -61,10 +61,8 @@ export async function runHistory(database: BillingDatabase, history: History, se
         const call = calls.askAgain(step)
         return call === null ? undefined : await send(step.kind, call)
       }
-      case 'replace':
-        return await send(step.kind, calls.replace(step))
-      case 'extend':
-        return await send(step.kind, calls.extend(step))
+      case 'resize':
+        return await send(step.kind, calls.resize(step))
       case 'release':
         return await send(step.kind, calls.release(step))
       case 'settle':

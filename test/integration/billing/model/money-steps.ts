@@ -49,40 +49,41 @@ const isOpen = fc.oneof(
  */
 const WORTHLESS = ['none', 'forged', 'of-another', 'of-no-account', 'of-no-price'] as const
 
-/** For each call that accepts a hold for fewer tokens, which may grow, there are `plain` calls that want all tokens. */
-const reserveOf = (plain: number) =>
-  fc.record({
-    id: anyId,
-    // One key in ten is unknown.
-    key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
-    model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
-    input,
-    output: someOutput,
-    choices,
-    deadlineS,
-    rolling: fc.oneof(
-      { weight: plain, arbitrary: fc.constant(null) },
-      {
-        weight: 1,
-        arbitrary: fc.record({
-          expectedTokens: fc.integer({ min: 1, max: 120 }),
-          leastTokens: fc.oneof(fc.constant(1), fc.integer({ min: 0, max: 120 })),
-        }),
-      },
-    ),
-  })
+const reserve = fc.record({
+  id: anyId,
+  // One key in ten is unknown.
+  key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
+  model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
+  input,
+  output: someOutput,
+  choices,
+  deadlineS,
+  rolling: fc.oneof(
+    { weight: 1, arbitrary: fc.constant(null) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        expectedTokens: fc.integer({ min: 1, max: 120 }),
+        leastTokens: fc.oneof(fc.constant(1), fc.integer({ min: 0, max: 120 })),
+      }),
+    },
+  ),
+})
 const replace = fc.record({
   id: anyId,
   input: fc.oneof(input, fc.integer({ min: 400, max: 1_500 })),
   output: someOutput,
   choices,
+  deadlineS: fc.constant(null),
 })
-const extend = fc.record({
+const grow = fc.record({
   id: anyId,
+  input: fc.constant(null),
   output: fc.oneof(output, fc.integer({ min: 200, max: 1_200 }), longOutput),
   choices,
   deadlineS: fc.option(deadlineS, { nil: null }),
 })
+const resize = fc.oneof({ weight: 3, arbitrary: replace }, { weight: 4, arbitrary: grow })
 const settlement = {
   epoch: fc.integer({ min: 1, max: 2 }),
   outcome: fc.oneof(
@@ -100,8 +101,6 @@ const settlement = {
   ),
 }
 const settle = fc.record({ id: anyId, ...settlement })
-
-const UNLIMITED = { limit: null, requestsPerMinute: null, tokensPerMinute: null }
 
 const limits = {
   limit: fc.option(
@@ -132,46 +131,39 @@ const changedKey = fc.record({
 })
 export type KeySettings = typeof changedKey extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One call or change of billing. A batch has at most `most` calls; `plain` is as in `reserveOf`. */
-const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number, plain: number) =>
-  fc.oneof(
-    happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
-    happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
-    happening('reserve', 10, fc.record({ calls: batch(reserveOf(plain), Math.min(most, 4)) })),
-    happening('replace', 3, fc.record({ calls: batch(replace, Math.min(most, 3)) })),
-    happening('extend', 4, fc.record({ calls: batch(extend, Math.min(most, 3)) })),
-    happening('release', 2, fc.record({ ids: batch(anyId, Math.min(most, 3)) })),
-    happening('settle', 6, fc.record({ entries: batch(settle, Math.min(most, 4)) })),
-    // A request that was refused for lack of credits has waited, and asks again. It now accepts a hold for other tokens.
-    happening('ask-again', 3, fc.record({ leastTokens: fc.integer({ min: 0, max: 120 }) })),
-    // Repeats the call that was sent `back` calls earlier.
-    happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
-    happening(
-      'wait',
-      5,
-      fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) }),
-    ),
-    happening(
-      'sweep',
-      3,
-      fc.record({ models: fc.constantFrom([0], [0, 1, 2]), waitS: fc.constantFrom(0, 95, 160) }),
-    ),
-    happening(
-      'price',
-      4,
-      fc.record({ model, price: fc.nat({ max: PRICES.length - 1 }), inS: fc.constantFrom(0, 0, 30) }),
-    ),
-    happening('change-key', 3, fc.record({ key, settings })),
-    happening('change-account', 1, fc.record({ account, isOpen })),
-    // The database was restored from a backup: it lacks a reservation, whose settlements arrive again.
-    happening(
-      'restore',
-      3,
-      fc.record({ id: anyId, entries: fc.array(fc.record(settlement), { maxLength: 2 }) }),
-    ),
-    happening('seal', 1, fc.record({})),
-  )
-const step = stepOf(changedKey, 4, 1)
+/** One call or change of billing. */
+const step = fc.oneof(
+  happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
+  happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
+  happening('reserve', 10, fc.record({ calls: batch(reserve, 4) })),
+  happening('resize', 7, fc.record({ calls: batch(resize, 3) })),
+  happening('release', 2, fc.record({ ids: batch(anyId, 3) })),
+  happening('settle', 6, fc.record({ entries: batch(settle, 4) })),
+  // A request that was refused for lack of credits has waited, and asks again. It now accepts a hold for other tokens.
+  happening('ask-again', 3, fc.record({ leastTokens: fc.integer({ min: 0, max: 120 }) })),
+  // Repeats the call that was sent `back` calls earlier.
+  happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
+  happening('wait', 5, fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) })),
+  happening(
+    'sweep',
+    3,
+    fc.record({ models: fc.constantFrom([0], [0, 1, 2]), waitS: fc.constantFrom(0, 95, 160) }),
+  ),
+  happening(
+    'price',
+    4,
+    fc.record({ model, price: fc.nat({ max: PRICES.length - 1 }), inS: fc.constantFrom(0, 0, 30) }),
+  ),
+  happening('change-key', 3, fc.record({ key, settings: changedKey })),
+  happening('change-account', 1, fc.record({ account, isOpen })),
+  // The database was restored from a backup: it lacks a reservation, whose settlements arrive again.
+  happening(
+    'restore',
+    3,
+    fc.record({ id: anyId, entries: fc.array(fc.record(settlement), { maxLength: 2 }) }),
+  ),
+  happening('seal', 1, fc.record({})),
+)
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
 const LENGTH = { minLength: 10, maxLength: 40, size: 'max' } as const
@@ -181,39 +173,6 @@ export const history = fc.record({
   steps: fc.array(step, LENGTH),
 })
 export type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never
-
-/**
- * Most calls of such a history may take the short functions for single calls: they come one by one, and two of three
- * keys have no limits.
- */
-export const singleHistory = seldomSpecial(1)
-
-/**
- * Most batches of such a history may take the short functions for batches: they are small, and two of three keys have
- * no limits.
- */
-export const batchHistory = seldomSpecial(2)
-
-/** The histories by path of single calls. Histories for a short path have many calls that can take it. */
-export const HISTORIES = {
-  single: fc.oneof(singleHistory, history),
-  batch: fc.oneof(batchHistory, history),
-  full: history,
-} as const
-
-function seldomSpecial(most: number): fc.Arbitrary<History> {
-  return fc.record({
-    keys: fc.tuple(seldomLimited(newKey), seldomLimited(newKey), seldomLimited(newKey)),
-    steps: fc.array(stepOf(seldomLimited(changedKey), most, most === 1 ? 2 : 8), LENGTH),
-  })
-}
-
-function seldomLimited(settings: fc.Arbitrary<KeySettings>): fc.Arbitrary<KeySettings> {
-  return fc.oneof(
-    { weight: 2, arbitrary: settings.map((changed) => ({ ...changed, ...UNLIMITED })) },
-    { weight: 1, arbitrary: settings },
-  )
-}
 
 function happening<const Kind extends string, Fields extends object>(
   kind: Kind,

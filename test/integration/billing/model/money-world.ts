@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { countPeriod as countPeriodOf } from '#apps/billing/admin/resources/count-period.ts'
+import { countPeriod as countPeriodOf } from '#apps/billing/resources/count-period.ts'
 import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import type { BillingDatabase } from '../support/billing-database.ts'
 import type { Credit } from './credit-model.ts'

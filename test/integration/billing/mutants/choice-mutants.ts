@@ -32,21 +32,16 @@ export const CHOICE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve sets the input aside once for each choice',
     of: 'reserve',
-    edits: [['needed := price_tokens(call.input,', 'needed := price_tokens(call.choice_count * call.input,']],
+    edits: [
+      [
+        'answer.amount := price_tokens(\n          call.input,',
+        'answer.amount := price_tokens(\n          call.choice_count * call.input,',
+      ],
+    ],
   },
   {
-    name: 'a replace takes the limits of one choice for all',
-    of: 'replace',
-    edits: [['call.input, call.choice_count)', 'call.input, 1)']],
-  },
-  {
-    name: 'an extend takes the limits of one choice for all',
-    of: 'extend',
-    edits: [['r.input_tokens), c.choice_count)', 'r.input_tokens), 1)']],
-  },
-  {
-    name: 'of extends with one id the fewest choices count',
-    of: 'extend',
-    edits: [['max(u.choice_count)', 'min(u.choice_count)']],
+    name: 'a resize takes the limits of one choice for all',
+    of: 'resize',
+    edits: [['input::integer, call.choice_count)', 'input::integer, 1)']],
   },
 ]

@@ -25,17 +25,17 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve ignores the fingerprint',
     of: 'reserve',
-    edits: [["if call.state = 'held' and call.same_call then", "if call.state = 'held' then"]],
+    edits: [["call.state = 'held' and call.same_call then", "call.state = 'held' then"]],
   },
   {
     name: 'a reserve does not check the key again',
     of: 'reserve',
-    edits: [['if call.key_works is not true then', 'if call.account_id is null then']],
+    edits: [['elsif call.key_works is not true then', 'elsif call.account_id is null then']],
   },
   {
     name: 'a reserve ignores the limit of the key',
     of: 'reserve',
-    edits: [['least(free, key_frees[call.key_number])', 'free']],
+    edits: [['least(free, key_frees[place])', 'free']],
   },
   {
     name: 'a reserve ignores the models of the key',
@@ -45,7 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the rate of a key is never reset',
     of: 'reserve',
-    edits: [['t.key_id = k.id and t.minute >= this_minute', 't.key_id = k.id']],
+    edits: [['end and t.minute >= this_minute', 'end']],
   },
   {
     name: 'the rate of a key forgets the requests of earlier batches',
@@ -55,12 +55,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a price is in force before its time',
     of: 'reserve',
-    edits: [['v.model = m.id and v.effective_from <= at', 'v.model = m.id']],
+    edits: [['r.price_version), at)', "r.price_version), 'infinity')"]],
   },
   {
     name: 'calls of one batch all spend the same credits',
     of: 'reserve',
-    edits: [['free := free - needed;', '']],
+    edits: [['free := free - answer.amount;', '']],
   },
   {
     name: 'every period of a budget is a day',
@@ -78,53 +78,70 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['output_price + 999999', 'output_price']],
   },
   {
-    name: 'a replace works twice',
-    of: 'replace',
-    edits: [
-      ['or (call.replaced_before and not call.same_call)', ''],
-      ['if call.replaced_before then', 'if call.replaced_before and call.same_call then'],
-    ],
+    name: 'a resize takes a counted input twice',
+    of: 'resize',
+    edits: [['elsif call.input is not null and hold.exact_input is not null then', 'elsif false then']],
   },
   {
-    name: 'a replace asks the price of now',
-    of: 'replace',
-    edits: [
-      [
-        'left join models m on m.id = r.model\n    left join price_versions p on p.id = r.price_version',
-        `left join models m on m.id = r.model\n    ${PRICE_OF_NOW}`,
-      ],
-    ],
+    name: 'a resize takes its wish for a difference',
+    of: 'resize',
+    edits: [['output_limit(call.output,', 'output_limit(call.output + hold.granted_output,']],
   },
   {
-    name: 'an extend takes its wish for a difference',
-    of: 'extend',
-    edits: [['output_limit(c.output,', 'output_limit(c.output + r.granted_output,']],
-  },
-  {
-    name: 'an extend takes the difference twice',
-    of: 'extend',
+    name: 'a resize takes the difference twice',
+    of: 'resize',
     edits: [['held = a.held + d.difference', 'held = a.held + 2 * d.difference']],
   },
   {
-    name: 'an extend moves the deadline back',
-    of: 'extend',
+    name: 'a resize moves the deadline back',
+    of: 'resize',
     edits: [
       [
-        'ends[call.n] := greatest(call.held_deadline, call.deadline)',
-        'ends[call.n] := coalesce(call.deadline, call.held_deadline)',
+        'greatest(hold.deadline, hold.extended_deadline, call.deadline)',
+        'coalesce(call.deadline, hold.extended_deadline, hold.deadline)',
       ],
-      ['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = ends[n] + grace'],
+      ['greatest(hold.expires_at, hold.extended_deadline + grace)', 'hold.extended_deadline + grace'],
     ],
   },
   {
-    name: 'an extend of a later deadline does not keep the hold',
-    of: 'extend',
-    edits: [['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = r.expires_at']],
+    name: 'a resize to a later deadline does not keep the hold',
+    of: 'resize',
+    edits: [['greatest(hold.expires_at, hold.extended_deadline + grace)', 'hold.expires_at']],
   },
   {
-    name: 'an extend revives a hold that has ended',
-    of: 'extend',
-    edits: [["if call.state is distinct from 'held' then", 'if call.state is null then']],
+    name: 'a resize revives a hold that has ended',
+    of: 'resize',
+    edits: [["if hold.state is distinct from 'held' then", 'if hold.state is null then']],
+  },
+  {
+    name: 'a reserve works for a closed account',
+    of: 'reserve',
+    edits: [["and a.status = 'active' and", 'and']],
+  },
+  {
+    name: 'a reserve works with an expired key',
+    of: 'reserve',
+    edits: [['and (k.expires_at is null or k.expires_at > at) as key_works', 'as key_works']],
+  },
+  {
+    name: 'a reserve does not hold its amount',
+    of: 'reserve',
+    edits: [['set held = a.held + h.amount', 'set held = a.held']],
+  },
+  {
+    name: 'a reserve keeps no grace',
+    of: 'reserve',
+    edits: [['call.deadline + grace', 'call.deadline']],
+  },
+  {
+    name: 'a repeated reserve is refused because of its own hold',
+    of: 'reserve',
+    edits: [['elsif not known then', 'elsif false then']],
+  },
+  {
+    name: 'a repeated reserve asks the price of now',
+    of: 'reserve',
+    edits: [['where h.id = r.price_version)', 'where false)']],
   },
   {
     name: 'a release gives back twice',
@@ -145,119 +162,6 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a release does not give the rate back',
     of: 'release',
     edits: [['t.minute = g.rate_minute', 'false']],
-  },
-  {
-    name: 'a settlement does not recognize its replay',
-    of: 'settle',
-    edits: [
-      [
-        'select true from usage u where u.reservation_id = e.id and',
-        'select true from usage u where false and u.reservation_id = e.id and',
-      ],
-    ],
-  },
-  {
-    name: 'a charge may exceed its hold',
-    of: 'settle',
-    edits: [
-      [
-        'least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)))',
-        'least(costs[entry.n], posted - held)',
-      ],
-    ],
-  },
-  {
-    name: 'a late charge may exceed what was held',
-    of: 'settle',
-    edits: [
-      [
-        'least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)',
-        'least(costs[entry.n], posted - held)',
-      ],
-    ],
-  },
-  {
-    name: 'a hold that grew is not known from its receipt',
-    of: 'settle',
-    edits: [["then (e.receipt ->> 'amountNano')::bigint else 0", 'then 0 else 0']],
-  },
-  {
-    name: 'a receipt of another account makes a hold larger',
-    of: 'settle',
-    edits: [["(e.receipt ->> 'accountId')::uuid = r.account_id and", '']],
-  },
-  {
-    name: 'a late settlement is free',
-    of: 'settle',
-    edits: [['least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)', '0']],
-  },
-  {
-    name: 'a fault is charged',
-    of: 'settle',
-    edits: [["paid := entry.outcome in ('completed', 'cancelled')", "paid := entry.outcome <> 'never-ran'"]],
-  },
-  {
-    name: 'a settlement asks the price of now',
-    of: 'settle',
-    edits: [
-      [
-        'join price_versions p on p.id = r.price_version\n    where e.ord = e.first',
-        `${PRICE_OF_NOW}\n    where e.ord = e.first`,
-      ],
-    ],
-  },
-  {
-    name: 'the unpaid part of a cost is not written off',
-    of: 'settle',
-    edits: [['where costs[n] > charges[n] and', 'where false and']],
-  },
-  {
-    name: 'a settlement does not free the budget',
-    of: 'settle',
-    edits: [['set held = b.held - s.freed, spent', 'set held = b.held, spent']],
-  },
-  {
-    name: 'a charge does not count in the budget',
-    of: 'settle',
-    edits: [['spent = b.spent + s.charged', 'spent = b.spent']],
-  },
-  {
-    name: 'a settlement after a release gives the rate back once more',
-    of: 'settle',
-    edits: [
-      ["where rate_minute is not null and state in ('held', 'expired')", 'where rate_minute is not null'],
-    ],
-  },
-  {
-    name: 'a receipt of an unknown account is believed',
-    of: 'settle',
-    edits: [["where (x ->> 'accountId')::uuid = any (locked)", 'where x is not null']],
-  },
-  {
-    name: 'a receipt of an unknown price is believed',
-    of: 'settle',
-    edits: [["x ->> 'model' and is_price_of_receipt(x, p)", "x ->> 'model'"]],
-  },
-  {
-    name: 'a receipt names its price by the number alone',
-    of: 'is_price_of_receipt',
-    edits: [
-      ["price.input_price = (receipt ->> 'inputPriceNano')", "price.id = (receipt ->> 'priceVersion')"],
-      ["and price.cached_input_price = (receipt ->> 'cachedInputPriceNano')::bigint", ''],
-      ["and price.output_price = (receipt ->> 'outputPriceNano')::bigint", ''],
-    ],
-  },
-  {
-    name: 'a recovered charge counts in no budget',
-    of: 'settle',
-    edits: [
-      ["period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))", 'null::timestamptz'],
-    ],
-  },
-  {
-    name: 'a receipt is no use',
-    of: 'settle',
-    edits: [['order by f.id, f.ord', 'order by f.id, f.ord limit 0']],
   },
   {
     name: 'a hold expires half a minute early',
@@ -298,6 +202,11 @@ export const PARALLEL_MUTANTS = {
         'left join lateral (select * from accounts x where x.id = k.account_id for no key update) a on true',
       ],
     ],
+  },
+  noLock: {
+    name: 'a settlement reads the holds without the lock of their account',
+    of: 'settle',
+    edits: [['for no key update', '']],
   },
   noSecondLook: {
     name: 'an expiry does not check again once it has its locks',

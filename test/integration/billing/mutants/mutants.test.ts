@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { IS_LONG } from '#test/support/long.ts'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
+import { test as base } from '../support/file-database-test.ts'
 import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
 import { CHOICE_MUTANTS } from './choice-mutants.ts'
@@ -9,18 +10,12 @@ import { FREE_MUTANTS } from './free-mutants.ts'
 import { GROWTH_MUTANTS } from './growth-mutants.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
-import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
 import { RATE_MUTANTS } from './rate-mutants.ts'
 import { ROLLING_MUTANTS } from './rolling-mutants.ts'
-import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
-import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
-import { changeFunction } from '../support/money-paths.ts'
-import {
-  expireDuringExtend,
-  reserveBehindLock,
-  reservePlainBehindLock,
-  settleDuringRelease,
-} from '../support/parallel-calls.ts'
+import { SETTLE_MUTANTS } from './settle-mutants.ts'
+import { history } from '../model/money-steps.ts'
+import { changeFunction } from './change-function.ts'
+import { expireDuringExtend, reserveBehindLock, settleDuringRelease } from '../support/parallel-calls.ts'
 
 // Tests the tests: the tests that prove the money functions right must fail when the functions are wrong.
 //
@@ -33,8 +28,9 @@ import {
 const SEED = 20_300_701
 const HISTORIES = 500
 
-const FULL_MUTANTS = [
+const ALL = [
   ...MUTANTS,
+  ...SETTLE_MUTANTS,
   ...PERIOD_MUTANTS,
   ...ROLLING_MUTANTS,
   ...GROWTH_MUTANTS,
@@ -43,111 +39,63 @@ const FULL_MUTANTS = [
   ...RATE_MUTANTS,
 ]
 
-describe.each([
-  { path: 'full', mutants: FULL_MUTANTS, histories: history },
-  { path: 'single', mutants: SHORT_MUTANTS, histories: singleHistory },
-  { path: 'batch', mutants: PLAIN_MUTANTS, histories: batchHistory },
-] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {
-  const killers = readKillers(path)
-  const found = new Map<string, string>()
-  let database: BillingDatabase
-
-  beforeAll(async () => {
-    database = await openBillingDatabase({ path })
-  })
-  afterAll(async () => {
-    await database.close()
-    if (IS_RECORDING && found.size === mutants.length) recordKillers(path, found)
-  })
-
-  test('the functions as they are withstand the histories', { timeout: 600_000 }, async () => {
-    const places = IS_LONG ? [undefined] : [...new Set(Object.values(killers))]
-    expect(places).not.toEqual([])
-    for (const place of places) expect(await findMistake(database, { histories, place })).toBeNull()
-  })
-
-  test.each(mutants)('histories notice when $name', { timeout: 600_000 }, async (mutant) => {
-    const place = IS_LONG ? undefined : killers[mutant.name]
-    if (!IS_LONG && place === undefined) throw new Error(`no history is known to show it; ${RECORD_ANEW}`)
-    const restore = await changeFunction(database.pool, mutant)
-    try {
-      const mistake = await findMistake(database, { histories, place })
-      if (!IS_LONG && mistake === null) throw new Error(`history ${place} no longer shows it; ${RECORD_ANEW}`)
-      expect(mistake).not.toBeNull()
-      found.set(mutant.name, mistake?.place ?? '')
-    } finally {
-      await restore()
-    }
-  })
-
-  test('killers.json has a history for each of these mutants, and no other', () => {
-    const names = IS_RECORDING ? found.keys() : Object.keys(killers)
-    expect([...names].toSorted()).toEqual(mutants.map(({ name }) => name).toSorted())
-  })
+/** `parallel` is a database of the test's own: its functions are changed, and not restored. */
+const test = base.extend('parallel', async ({}, { onCleanup }) => {
+  const database = await openBillingDatabase()
+  onCleanup(() => database.close())
+  return database
 })
 
-test('parallel reserves notice when a reserve locks and reads in one statement', async () => {
-  const parallel = await openBillingDatabase({ path: 'full' })
+const killers = readKillers()
+const found = new Map<string, string>()
+
+afterAll(() => {
+  if (!IS_RECORDING) return
+  const places = ALL.map(({ name }) => [name, found.get(name) ?? killers[name]] as const)
+  recordKillers(Object.fromEntries(places.filter(([, place]) => place !== undefined)))
+})
+
+test('the functions as they are withstand the histories', { timeout: 600_000 }, async ({ database }) => {
+  const places = IS_LONG ? [undefined] : [...new Set(Object.values(killers))]
+  expect(places).not.toEqual([])
+  for (const place of places) expect(await findMistake(database, place, 100)).toBeNull()
+})
+
+test.for(ALL)('histories notice when $name', { timeout: 600_000 }, async (mutant, { database }) => {
+  const place = IS_LONG ? undefined : killers[mutant.name]
+  if (!IS_LONG && place === undefined) throw new Error(`no history is known to show it; ${RECORD_ANEW}`)
+  const restore = await changeFunction(database.pool, mutant)
   try {
-    await changeFunction(parallel.pool, PARALLEL_MUTANTS.snapshotTrap)
-    const answers = await reserveBehindLock(parallel)
-    expect(answers.filter((status) => status === 'granted').length).toBeGreaterThan(5)
+    const mistake = await findMistake(database, place)
+    if (!IS_LONG && mistake === null) throw new Error(`history ${place} no longer shows it; ${RECORD_ANEW}`)
+    expect(mistake).not.toBeNull()
+    found.set(mutant.name, mistake?.place ?? '')
   } finally {
-    await parallel.close()
+    await restore()
   }
 })
 
-test('a race notices when an expiry does not check again once it has its locks', async () => {
-  const parallel = await openBillingDatabase()
-  try {
-    await changeFunction(parallel.pool, PARALLEL_MUTANTS.noSecondLook)
-    expect(await expireDuringExtend(parallel)).toBe('expired')
-  } finally {
-    await parallel.close()
-  }
+test('killers.json has a history for each of these mutants, and no other', () => {
+  const names = [...Object.keys(killers), ...found.keys()]
+  expect([...new Set(names)].toSorted()).toEqual(ALL.map(({ name }) => name).toSorted())
 })
 
-test('parallel reserves notice when a short reserve checks the credits before its update', async () => {
-  const parallel = await openBillingDatabase()
-  try {
-    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.guardApart)
-    // A constraint of PostgreSQL refuses the overspend, and the calls fail.
-    await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
-  } finally {
-    await parallel.close()
-  }
+test('parallel reserves notice when a reserve locks and reads in one statement', async ({ parallel }) => {
+  await changeFunction(parallel.pool, PARALLEL_MUTANTS.snapshotTrap)
+  const answers = await reserveBehindLock(parallel)
+  expect(answers.filter((status) => status === 'granted').length).toBeGreaterThan(5)
 })
 
-test('a race notices when a short settlement reads the hold without the lock of its account', async () => {
-  const parallel = await openBillingDatabase()
-  try {
-    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
-    expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
-  } finally {
-    await parallel.close()
-  }
+test('a race notices when an expiry does not check again once it has its locks', async ({ parallel }) => {
+  await changeFunction(parallel.pool, PARALLEL_MUTANTS.noSecondLook)
+  expect(await expireDuringExtend(parallel)).toBe('expired')
 })
 
-test('parallel reserves notice when a plain reserve reads the credits without the lock of the account', async () => {
-  const parallel = await openBillingDatabase({ path: 'batch' })
-  try {
-    await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfReserve)
-    await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
-  } finally {
-    await parallel.close()
-  }
-})
-
-test('a race notices when a plain settlement reads the holds without the lock of their account', async () => {
-  const parallel = await openBillingDatabase({ path: 'batch' })
-  try {
-    await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfSettlement)
-    // On this path the caller of the function takes a lock of its own, so this lock is removed as well.
-    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
-    expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
-  } finally {
-    await parallel.close()
-  }
+test('a race notices when a settlement reads the holds without the lock of their account', async ({
+  parallel,
+}) => {
+  await changeFunction(parallel.pool, PARALLEL_MUTANTS.noLock)
+  expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
 })
 
 /**
@@ -156,10 +104,11 @@ test('a race notices when a plain settlement reads the holds without the lock of
  */
 async function findMistake(
   database: BillingDatabase,
-  { histories, place }: { histories: fc.Arbitrary<History>; place: string | undefined },
+  place: string | undefined,
+  most = HISTORIES,
 ): Promise<{ place: string; error: string } | null> {
-  const property = fc.asyncProperty(histories, (happened) => runHistory(database, happened, new Map()))
-  const which = place === undefined ? { numRuns: HISTORIES } : { numRuns: 1, path: place }
+  const property = fc.asyncProperty(history, (happened) => runHistory(database, happened, new Map()))
+  const which = place === undefined ? { numRuns: most } : { numRuns: 1, path: place }
   const details = await fc.check(property, { seed: SEED, endOnFailure: true, ...which })
   if (!details.failed) return null
   return { place: details.counterexamplePath ?? '', error: String(details.errorInstance) }

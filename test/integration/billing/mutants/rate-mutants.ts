@@ -6,8 +6,8 @@ export const RATE_MUTANTS: readonly Mutant[] = [
     name: 'a request with several answers counts once in its minute',
     of: 'reserve',
     edits: [
-      ['key_requests[call.key_number] + call.choice_count;', 'key_requests[call.key_number] + 1;'],
-      ['sum(answers)::integer', 'count(*)::integer'],
+      ['key_requests[place] + call.choice_count;', 'key_requests[place] + 1;'],
+      ['sum(rate_requests)::integer', 'count(*)::integer'],
     ],
   },
   {
@@ -18,7 +18,7 @@ export const RATE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a request with more answers than the limit is never granted',
     of: 'reserve',
-    edits: [['if key_requests[call.key_number] > 0\n', 'if true\n']],
+    edits: [['elsif key_requests[place] > 0 and', 'elsif true and']],
   },
   {
     name: 'a release gives one request back, whatever its answers',
@@ -26,29 +26,29 @@ export const RATE_MUTANTS: readonly Mutant[] = [
     edits: [['coalesce(r.rate_requests, 1)', '1']],
   },
   {
-    name: 'an extend ignores the rate of the key',
-    of: 'extend',
-    edits: [['if key_tokens[call.key_number] >= call.tokens_per_minute then', 'if false then']],
+    name: 'a resize ignores the rate of the key',
+    of: 'resize',
+    edits: [
+      [
+        'elsif call.input is null and key_tokens[call.key_number] >= call.tokens_per_minute then',
+        'elsif false then',
+      ],
+    ],
   },
   {
-    name: 'an extend asks about the rate of an earlier minute',
-    of: 'extend',
+    name: 'a resize asks about the rate of an earlier minute',
+    of: 'resize',
     edits: [['t.key_id = r.key_id and t.minute >= this_minute', 't.key_id = r.key_id']],
   },
   {
-    name: 'an extend does not count in the rate',
-    of: 'extend',
+    name: 'a resize does not count in the rate',
+    of: 'resize',
     edits: [['if call.rated then', 'if false then']],
   },
   {
-    name: 'extends of one batch all see the same rate',
-    of: 'extend',
-    edits: [['key_tokens[call.key_number] + granted - call.granted_output', 'key_tokens[call.key_number]']],
-  },
-  {
-    name: 'a replace does not count in the rate',
-    of: 'replace',
-    edits: [['if call.rated then', 'if false then']],
+    name: 'resizes of one batch all see the same rate',
+    of: 'resize',
+    edits: [['+ case when growth > 0 or', '+ 0 * case when growth > 0 or']],
   },
   {
     name: 'growth counts in the minute of the grant alone',

@@ -10,7 +10,7 @@ export const ROLLING_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve grants less than the least',
     of: 'reserve',
-    edits: [['or granted < enough then', 'then']],
+    edits: [['if answer.granted_output >= enough then', 'if answer.granted_output >= 0 then']],
   },
   {
     name: 'a reserve wants the least also where less is expected',
@@ -25,6 +25,11 @@ export const ROLLING_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve calls its expectation a shortage of money',
     of: 'reserve',
-    edits: [['clamps[call.n] := granted < target', 'clamps[call.n] := granted < most']],
+    edits: [
+      [
+        'answer.was_clamped := answer.granted_output < target',
+        'answer.was_clamped := answer.granted_output < most',
+      ],
+    ],
   },
 ]

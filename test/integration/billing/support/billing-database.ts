@@ -25,7 +25,6 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createBillingDatabase } from '#test/support/billing-template.ts'
 import { createDatabase, type TestDatabase } from '#test/support/postgres.ts'
-import { choosePath, type MoneyPath } from './money-paths.ts'
 import { createOperator, type Operator } from './operator.ts'
 import { findPgBouncer, startPooledServer } from './pooled-login.ts'
 
@@ -191,15 +190,11 @@ async function openService(database: OpenDatabase, canBePooled: boolean) {
 
 /**
  * The fixture of billing's tests. Opens a new database (see `openMigratedDatabase`) with three models. All parts of
- * billing work on it, with a clock that the test sets. `path` chooses the functions for single money calls; default:
- * `single`.
+ * billing work on it, with a clock that the test sets.
  */
-export async function openBillingDatabase(
-  options: { url?: string; path?: MoneyPath } = {},
-): Promise<BillingDatabase> {
+export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
   const opened = await openMigratedDatabase(options.url)
   const { url, pool, close } = opened
-  await choosePath(pool, options.path ?? 'single')
   const { username, search } = new URL(url)
   const service = await openService(opened, username === 'millrace' && search === '')
   const { servicePool } = service

@@ -1,6 +1,6 @@
-import { DatabaseError, type Pool } from 'pg'
+import type { Pool } from 'pg'
 import { expect } from 'vitest'
-import { inTransaction, MONEY_BOUNDS } from '#apps/billing/database/open-pool.ts'
+import { inTransaction } from '#apps/billing/database/open-pool.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
@@ -36,33 +36,6 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
 }
 
 /**
- * Makes twenty plain reserves at once with credits for three. Before the first one runs, as many of them as the pool
- * has connections wait for the account's lock. Every second reserve shares its batch with a call of another account, so
- * that it takes the short way of batches. If a way reads the credits without the lock, more than three of the waiting
- * reserves have read credits that are enough for each of them. Returns the answers.
- */
-export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
-  const { money, pool } = database
-  const { accountId, keyId } = await database.createAccount(2_100n)
-  const other = await database.createAccount(7_000n)
-  const { answers } = await inTransaction(pool, async (client) => {
-    await client.query('select from accounts where id = $1 for no key update', [accountId])
-    const answers = Promise.allSettled(
-      Array.from({ length: 20 }, async (_, index) => {
-        const beside = index % 2 === 0 ? [] : [reserveCall(other.keyId, { inputTokens: 1, outputTokens: 1 })]
-        const [answer] = await money.reserve([reserveCall(keyId), ...beside])
-        return answer?.status ?? 'none'
-      }),
-    )
-    await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(MONEY_BOUNDS.connections)
-    return { answers }
-  })
-  const ended = await answers
-  for (const end of ended) if (end.status === 'rejected') throw end.reason
-  return ended.map((end) => (end.status === 'fulfilled' ? end.value : 'failed'))
-}
-
-/**
  * A settlement that has found an open hold waits for a release of the same hold, which commits first. Returns the
  * settlement's result, and the amount that the account still holds for another reservation.
  */
@@ -88,9 +61,13 @@ export async function settleDuringRelease(
 
 /**
  * A batch of two reserves, with the greater id first, waits for a transaction that has released the smaller id and then
- * releases the greater id too. Returns the batch's answers, or the code of its error.
+ * releases the greater id too. Returns the batch's answers.
  */
-export async function reserveDuringReleases({ pool, createAccount }: BillingDatabase): Promise<string[]> {
+export async function reserveDuringReleases({
+  pool,
+  money,
+  createAccount,
+}: BillingDatabase): Promise<string[]> {
   const { keyId } = await createAccount(7_000n)
   const [low, high] = [uuidV7(START_MS), uuidV7(START_MS + 1)].map((reservationId) =>
     reserveCall(keyId, { reservationId }),
@@ -101,12 +78,12 @@ export async function reserveDuringReleases({ pool, createAccount }: BillingData
       await client.query('select from release(ids => $1, at => $2)', [[reservationId], new Date(START_MS)])
     }
     await release(low)
-    const answers = askPlain(pool, [high, low])
+    const answers = money.reserve([high, low])
     await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(1)
     await release(high)
     return { answers }
   })
-  return await answers
+  return (await answers).map(({ status }) => status)
 }
 
 /**
@@ -119,10 +96,11 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
   await money.reserve([call])
   await setWatermark(database, call.model, call.deadlineMs + HOLD_GRACE_MS + 30_001)
   const { expiry } = await inTransaction(pool, async (client) => {
-    const extend = [[call.reservationId], [0], [new Date(call.deadlineMs + 3_600_000)]]
+    const resize = [[call.reservationId], [null], [0], [new Date(call.deadlineMs + 3_600_000)], [1]]
     await client.query(
-      "select from extend(ids => $1, outputs => $2, deadlines => $3, grace => '1 minute', at => $4)",
-      [...extend, new Date(START_MS)],
+      `select from resize(
+        ids => $1, inputs => $2, outputs => $3, deadlines => $4, choices => $5, grace => '1 minute', at => $6)`,
+      [...resize, new Date(START_MS)],
     )
     const expiry = money.expire(10_000)
     await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(1)
@@ -133,29 +111,6 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
     call.reservationId,
   ])
   return only(rows).state
-}
-
-/** Returns the answers of plain reserves, or the code of the error that they throw. */
-async function askPlain(pool: Pool, calls: readonly ReserveCall[]): Promise<string[]> {
-  const values = [
-    calls.map(({ reservationId }) => reservationId),
-    calls.map(({ keyId }) => keyId),
-    calls.map(({ model }) => model),
-    calls.map(({ inputTokens }) => inputTokens),
-    calls.map(({ outputTokens }) => outputTokens),
-    calls.map(({ deadlineMs }) => new Date(deadlineMs)),
-    new Date(START_MS),
-  ]
-  try {
-    const { rows } = await pool.query<{ status: string }>(
-      `select status from reserve_plain(ids => $1, key_ids => $2, models => $3, inputs => $4, outputs => $5,
-        deadlines => $6, grace => '1 minute', at => $7)`,
-      values,
-    )
-    return rows.map(({ status }) => status)
-  } catch (error) {
-    return [error instanceof DatabaseError ? String(error.code) : String(error)]
-  }
 }
 
 /** Returns the number of sessions that wait for a lock. */

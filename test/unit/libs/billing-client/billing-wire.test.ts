@@ -1,16 +1,14 @@
 import { expect, test } from 'vitest'
 import type { BillingKey, HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import {
-  fromExtendMessage,
   fromHoldMessage,
   fromKeyMessage,
-  fromReplaceMessage,
   fromReserveMessage,
-  toExtendMessage,
+  fromResizeMessage,
   toHoldMessage,
   toKeyMessage,
-  toReplaceMessage,
   toReserveMessage,
+  toResizeMessage,
 } from '#libs/billing-client/billing-wire.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
@@ -87,18 +85,17 @@ test('the number of choices crosses the wire in every call, and one choice as an
   const { reservationId, inputTokens, outputTokens } = CALL
   expect(sendReserve({ ...CALL, choices: 8 })).toEqual({ ...CALL, choices: 8 })
   expect(sendReserve({ ...CALL, choices: 1 })).toEqual(CALL)
-  const replace = { reservationId, inputTokens, outputTokens, choices: 2 }
-  const extend = { reservationId, outputTokens, deadlineMs: null, choices: 3 }
+  const resizes = [
+    { reservationId, inputTokens, outputTokens, choices: 2 },
+    { reservationId, inputTokens: 0, outputTokens, choices: 2 },
+    { reservationId, outputTokens, deadlineMs: 1, choices: 3 },
+  ]
   const { calls } = money.requestDeserialize(
     money.requestSerialize({
-      calls: [
-        { call: 'replace', replace: toReplaceMessage(replace) },
-        { call: 'extend', extend: toExtendMessage(extend) },
-      ],
+      calls: resizes.map((call) => ({ call: 'resize', resize: toResizeMessage(call) })),
     }),
   )
-  expect(calls.flatMap(({ replace: sent }) => (sent ? [fromReplaceMessage(sent)] : []))).toEqual([replace])
-  expect(calls.flatMap(({ extend: sent }) => (sent ? [fromExtendMessage(sent)] : []))).toEqual([extend])
+  expect(calls.map(({ resize }) => resize && fromResizeMessage(resize))).toEqual(resizes)
 })
 
 test.each([
@@ -138,23 +135,4 @@ test.each<Pick<BillingKey, 'expiresAtMs' | 'models' | 'shortage'>>([
   )
   if (!message.key) throw new Error('there is no key in the answer')
   expect(fromKeyMessage(message.key)).toEqual(key)
-})
-
-test('a key from a billing of the release before weights has the weight 1', () => {
-  const { weight, ...sent } = toKeyMessage({
-    keyId: CALL.keyId,
-    accountId: CALL.reservationId,
-    weight: 3,
-    sha256: Buffer.alloc(32, 7),
-    active: true,
-    expiresAtMs: null,
-    models: null,
-    shortage: null,
-  })
-  expect(weight).toBe(3)
-  const message = lookUpKey.responseDeserialize(lookUpKey.responseSerialize({ found: true, key: sent }))
-  if (!message.key) throw new Error('there is no key in the answer')
-  expect(fromKeyMessage(message.key)).toMatchObject({ keyId: CALL.keyId, weight: 1 })
-  const { key } = { key: { ...message.key, weight: 101 } }
-  expect(() => fromKeyMessage(key)).toThrow('weight is 101')
 })

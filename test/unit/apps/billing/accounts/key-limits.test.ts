@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { AdminError } from '#apps/billing/admin/admin-error.ts'
+import { AdminError } from '#apps/billing/resources/admin-error.ts'
 import { toLimits, toRefusal } from '#apps/billing/accounts/key-limits.ts'
 import { Key } from '#libs/admin-contract/resources/keys.ts'
 

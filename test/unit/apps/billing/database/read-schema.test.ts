@@ -10,7 +10,7 @@ import { readSchema } from '#apps/billing/database/read-schema.ts'
  * The version and the hash of the files of `apps/billing/sql`. When the files change, raise `version.txt` and put both
  * new values here.
  */
-const CURRENT = { version: 16, sha256: '0b9f756f706e9d281beb566eb1bfc0113a3f025209a07ea728401b5e54725490' }
+const CURRENT = { version: 17, sha256: 'aec6725f9d9df076222cac519bbafdb264c91be57d7b25419341e8138f8c0b3b' }
 
 let folder: string
 

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createGrowHold } from '#apps/gateway/generation/grow-hold.ts'
-import type { ExtendCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { ResizeCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
@@ -25,7 +25,7 @@ const shortBy = (status: 'insufficient-credits' | 'key-limit', heldNano: bigint)
 
 /** Sets up a generation on worker-1 with a hold of 500 nano-credits for 40 tokens. */
 function setUp(answer: () => Promise<HoldAnswer>, choices?: number) {
-  const extended: ExtendCall[] = []
+  const extended: ResizeCall[] = []
   const answered: [string, AnsweredHold][] = []
   const growths: string[] = []
   const plain = generationJob({ ...(choices !== undefined && { choices }) })
@@ -45,7 +45,7 @@ function setUp(answer: () => Promise<HoldAnswer>, choices?: number) {
   }
   const grow = createGrowHold({
     billing: {
-      async extend(call) {
+      async resize(call) {
         extended.push(call)
         return await answer()
       },
@@ -68,7 +68,7 @@ test('the hold grows by what the worker wants, and the worker and the settlement
   const { short, extended, answered, growths, job } = setUp(async () => grantOf(1_000n, 296))
   short()
   await expect.poll(() => answered).toEqual([answerOf('1000', false)])
-  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296, deadlineMs: null }])
+  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296 }])
   expect(job().hold).toMatchObject({ amountNano: '1000', outputTokens: 296, receipt: 'for 1000' })
   expect(growths).toEqual(['granted'])
 })
@@ -144,5 +144,5 @@ test('the hold of several choices grows as one, within the limit of all', async 
   const { short, extended, answered, job } = setUp(async () => grantOf(1_012n, 296), 2)
   short()
   await expect.poll(() => answered).toEqual([answerOf('1012', false)])
-  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296, deadlineMs: null, choices: 2 }])
+  expect(extended).toEqual([{ reservationId: job().id, outputTokens: 296, choices: 2 }])
 })

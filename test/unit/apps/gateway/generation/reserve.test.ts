@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createReserve } from '#apps/gateway/generation/reserve.ts'
-import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReserveCall, ResizeCall } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
@@ -14,7 +14,7 @@ const QUEUE_AHEAD_MS = 1_800_000_000_000
 
 function setUp(answer: () => HoldAnswer, { line = '', hopeless = false } = {}) {
   const calls: ReserveCall[] = []
-  const replaced: ReplaceCall[] = []
+  const replaced: ResizeCall[] = []
   const released: string[] = []
   const short: string[] = []
   const waited: string[] = []
@@ -24,7 +24,7 @@ function setUp(answer: () => HoldAnswer, { line = '', hopeless = false } = {}) {
         calls.push(call)
         return answer()
       },
-      async replace(call) {
+      async resize(call) {
         replaced.push(call)
         return answer()
       },

@@ -47,7 +47,7 @@ function setUp(
         log.push(`release ${id}`)
         return true
       },
-      async extend({ deadlineMs }) {
+      async resize({ deadlineMs }) {
         log.push(`extend to ${deadlineMs}`)
         return { status: 'conflict' }
       },

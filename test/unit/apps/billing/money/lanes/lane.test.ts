@@ -117,6 +117,18 @@ test('calls about one subject run in order of arrival', async () => {
   expect(await answers).toEqual(['R1', 'S1', 'R1', 'R2'])
 })
 
+test('repeated calls about one subject are in different batches', async () => {
+  const { lane, batch } = createTestLane()
+  const answers = Promise.all(['r1', 'r1', 'r2'].map(lane.submit))
+  const first = await batch(0)
+  expect(first.calls).toEqual(['r1', 'r2'])
+  first.answer()
+  const second = await batch(1)
+  expect(second.calls).toEqual(['r1'])
+  second.answer()
+  expect(await answers).toEqual(['R1', 'R1', 'R2'])
+})
+
 test('what a full batch has no room for stays in order of arrival', async () => {
   const { lane, batch } = createTestLane({ maxBatch: 1 })
   const answers = Promise.all(['r1', 's2', 'r3'].map(lane.submit))

@@ -1,7 +1,17 @@
 import type { Kysely } from 'kysely'
 import type { AuditRole } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
-import type { AuditEntry } from './implement.ts'
+
+/** The entry of a change in the audit log. It never contains a secret. */
+export type AuditEntry = {
+  /** The id of the changed resource. */
+  readonly target: string
+  readonly reason?: string | undefined
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** The result of a change. `audit` is null if the change was already in effect. */
+export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEntry | null }
 
 /** The context of a change. `db` is its transaction. */
 type WritingContext = {

@@ -1,7 +1,7 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
-import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
+import type { Tables } from '../database/tables.ts'
+import { AdminError } from './admin-error.ts'
 import { OperatorLimits, toSetNames } from './operator-limits.ts'
 
 /** Returns a key. Throws an AdminError if it is unknown. */

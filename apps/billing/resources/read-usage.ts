@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
-import type { Tables } from '../../database/tables.ts'
-import { readSpan, selectUsage } from './usage.ts'
+import type { Tables } from '../database/tables.ts'
+import { readSpan, selectUsage } from './select-usage.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 

@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { readUsage, type Usage } from './read-usage.ts'
-import type { SpendPeriod, Tables } from '../../database/tables.ts'
-import type { AdminContext } from '../implement.ts'
+import type { SpendPeriod, Tables } from '../database/tables.ts'
 
 const USAGE_OF: Readonly<Record<SpendPeriod, keyof Usage>> = {
   day: 'usage_daily',
@@ -28,7 +27,7 @@ export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<
  * The account must be locked.
  */
 export async function countPeriod(
-  { db, now }: Pick<AdminContext, 'db' | 'now'>,
+  { db, now }: { db: Kysely<Tables>; now: Date },
   before: { id: string; created_at: Date; spend_period: SpendPeriod | null },
   { spendLimit }: KeyLimits,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { createMoney } from '#apps/billing/money/money.ts'
-import type { ExtendCall } from '#libs/billing-client/billing-calls.ts'
+import type { ResizeCall } from '#libs/billing-client/billing-calls.ts'
 import {
   CHAT,
   EMBED,
@@ -21,10 +21,10 @@ import { test } from '../support/billing-test.ts'
 // The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
 // 700.
 
-const extend = async (database: BillingDatabase, call: ExtendCall) =>
-  only(await database.money.extend([call]))
+const extend = async (database: BillingDatabase, call: ResizeCall) =>
+  only(await database.money.resize([call]))
 const toOutput = (database: BillingDatabase, reservationId: string, outputTokens: number) =>
-  extend(database, { reservationId, outputTokens, deadlineMs: null })
+  extend(database, { reservationId, outputTokens })
 
 test('takes what the hold lacks for the wanted tokens in all', async ({ database }) => {
   const { accountId, reservationId } = await held(database, 10_000n)
@@ -44,15 +44,6 @@ test('the same call again, a smaller one and one that overtook it take nothing m
   const first = await toOutput(database, reservationId, 80)
   expect(await toOutput(database, reservationId, 80)).toEqual(first)
   expect(await toOutput(database, reservationId, 60)).toMatchObject({ amountNano: 1_000n, outputTokens: 80 })
-  expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
-})
-
-test('of one reservation in a batch the largest call counts', async ({ database }) => {
-  const { accountId, reservationId } = await held(database, 10_000n)
-  const answers = await database.money.extend(
-    [60, 80, 70].map((outputTokens) => ({ reservationId, outputTokens, deadlineMs: null })),
-  )
-  expect(answers).toMatchObject([{ outputTokens: 80 }, { outputTokens: 80 }, { outputTokens: 80 }])
   expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
 })
 
@@ -84,7 +75,7 @@ test('does not call the limit of the model a shortage of money', async ({ databa
 
 test('counts the exact input once it is known, at the price of the reservation', async ({ database }) => {
   const { reservationId } = await held(database, 10_000n)
-  await database.money.replace([{ reservationId, inputTokens: 300, outputTokens: 50 }])
+  await database.money.resize([{ reservationId, inputTokens: 300, outputTokens: 50 }])
   database.clock.nowMs += 1_000
   await database.loadModels([{ ...CHAT, outputPriceNano: '20000000' }, ODD, EMBED])
   expect(await toOutput(database, reservationId, 60)).toMatchObject({ amountNano: 1_200n, outputTokens: 60 })
@@ -119,7 +110,7 @@ test('a replica with a shorter grace does not shorten the life of a hold', async
     freeTokensPerHour: FREE_TOKENS,
     nowMs: () => START_MS,
   })
-  await impatient.extend([{ reservationId, outputTokens: 60, deadlineMs }])
+  await impatient.resize([{ reservationId, outputTokens: 60, deadlineMs }])
   await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_000)
   await database.money.expire(100)
   expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })

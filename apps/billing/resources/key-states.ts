@@ -1,26 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Kysely } from 'kysely'
-import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
-import type { Tables } from '../../database/tables.ts'
-import { AdminError } from '../admin-error.ts'
-import { implementChange, type Changed } from '../implement.ts'
-import { readAccount } from './accounts.ts'
+import type { Tables } from '../database/tables.ts'
+import { AdminError } from './admin-error.ts'
+import type { Changed } from './write-audit.ts'
+import { readAccount } from './read-account.ts'
 import { lockKey, readKeyRecord } from './key-record.ts'
-import { insertKey, type NewKey } from './keys.ts'
+import { insertKey, type NewKey } from './change-keys.ts'
 import {
   assertMayEnable,
   assertMayRotate,
-  byOperator,
   OperatorLimits,
   withOperatorChange,
   type KeyContext,
 } from './operator-limits.ts'
-
-const rotateKey = implementChange(
-  ADMIN.rotateKey,
-  async ({ params, body }, context) => await rotateKeyOf(byOperator(context), params.key, body),
-)
 
 /**
  * Rotates a key. Throws an AdminError if the key is unknown, if it is disabled, revoked or expired, if it was rotated
@@ -68,20 +61,6 @@ export async function rotateKeyOf(
   const details = { successor: successor.id, overlapSeconds, oldExpiresAt: end.toISOString() }
   return { answer: { ...key, secret: successor.secret }, audit: { target: old.id, reason, details } }
 }
-
-const disableKey = implementChange(ADMIN.disableKey, ({ params, body }, context) =>
-  setKeyStatus(byOperator(context), { id: params.key, status: 'disabled', ...body }),
-)
-
-const enableKey = implementChange(ADMIN.enableKey, ({ params, body }, context) =>
-  setKeyStatus(byOperator(context), { id: params.key, status: 'active', ...body }),
-)
-
-const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =>
-  setKeyStatus(byOperator(context), { id: params.key, status: 'revoked', ...body }),
-)
-
-export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
 /**
  * Changes a key's status. When an operator revokes a key, the limits that operators had set on the key are removed,

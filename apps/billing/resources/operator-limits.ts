@@ -1,16 +1,16 @@
-import { sql } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import { z } from 'zod'
 import type { KeyLimits } from '#libs/admin-contract/resources/keys.ts'
-import { AdminError } from '../admin-error.ts'
-import type { AdminContext } from '../implement.ts'
+import { AdminError } from './admin-error.ts'
+import type { Tables } from '../database/tables.ts'
 
 /** The context of a change of keys: the transaction, its time, and the author of the change. */
-export type KeyContext = Pick<AdminContext, 'db' | 'now'> & {
+export type KeyContext = {
+  readonly db: Kysely<Tables>
+  readonly now: Date
   /** The author: an operator, or the account with a management key. */
   readonly setBy: 'operator' | 'account'
 }
-
-export const byOperator = ({ db, now }: AdminContext): KeyContext => ({ db, now, setBy: 'operator' })
 
 /**
  * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may give the key
