@@ -6,7 +6,7 @@
 // During the whole measurement, one short prompt after another is sent beside the streams, and the times to their first
 // tokens are measured. The engine computes prompts in order of arrival, so a short prompt waits for the long prompts
 // that the engine has. The worker claims only a part of the burst at once (`PREFILL_TOKENS`). `--slots` is the number of
-// slots beside those of the streams. Without it, each prompt of the burst could have one.
+// slots beside the slots of the streams. Without it, each prompt of the burst has a slot.
 //
 // The simulator computes prompts in chunks, as vLLM does: a step has a budget of tokens (`--max-num-batched-tokens`),
 // which the running streams and the prompts share. So while prompts wait, each step is full, and the engine's own gap

@@ -4,7 +4,6 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import {
   finishKey,
   needsKey,
-  recordKey,
   seatsKey,
   VIRTUAL_TIME,
   waitingSumsKey,
@@ -26,6 +25,7 @@ const CALLS = 200
  */
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
+const TAKEN = ['abcdefghijklmnop', 'qrstuvwxyzabcdef']
 /**
  * The generations that wait from the start have tags from `FIRST_TAG` on, and expire at `FAR_MS`. So the generations
  * that the bench adds come before them, and none expires.
@@ -61,14 +61,8 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
         const seated = Array.from({ length: CALLS + 16 }, () => generationJob({ model }))
         for (const [at, job] of seated.entries()) {
           const place = liftPlace({ accountId: `seated-${name}-${at}`, mostAhead: 10 * size })
-          await record.lift(await generationLift(job, { place }))
-          await redis.hset(
-            recordKey(model, job.id),
-            'home',
-            `1700000000000 ${home}`,
-            'seats',
-            'abcdefghijklmnop qrstuvwxyzabcdef',
-          )
+          const seats = { taken: TAKEN, sought: [], otherwise: home, heldMs: 2_000 }
+          await record.lift(await generationLift(job, { place, seats }))
         }
         warm[`claim, ${name}`] = await slowlog(
           redis,

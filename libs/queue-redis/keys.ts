@@ -74,6 +74,9 @@ export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
  */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 
+/** Sorted set of the generations whose home is this worker, by tag; also some that do not wait any more. */
+export const homeKey = (model: string, worker: string) => `${modelPrefix(model)}home:${worker}`
+
 /**
  * List of generations that workers ended because their gateways are dead, for an hour at most (`scripts/shared.lua`).
  * Billing moves them to the settlement stream, on which workers have no rights.

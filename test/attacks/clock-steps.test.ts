@@ -1,4 +1,6 @@
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openJobQueue } from '#libs/job-queue/job-queue.ts'
 import { parseCredits } from '#libs/money/nano-credits.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
@@ -85,3 +87,23 @@ test('a step of any process by an hour or a minute loses no stream, and every st
   const logs = [...cluster.gateways, ...cluster.workers, cluster.billing].map((app) => app.logs()).join('\n')
   expect(logs).not.toMatch(/peer is dead|is cut off|goes on elsewhere|expired without/)
 })
+
+test('under a gateway clock that is an hour ahead, turns whose worker does not answer run elsewhere, and no job is delayed', async () => {
+  const [frozen] = cluster.workers
+  if (frozen === undefined) throw new Error('the cluster has no worker')
+  const redis = new Redis(cluster.redis.url)
+  await clocks.gateway.setAhead(HOUR_MS)
+  process.kill(frozen.pid, 'SIGSTOP')
+  try {
+    // First turns wait for both workers in turn.
+    const streams = [1, 2, 3, 4].map((turn) => startChatOk(call(`${SHORT} ${turn}`, others)))
+    for (const { answer } of streams) expect(await answer).toMatchObject({ finishReason: 'stop' })
+    const queue = openJobQueue(redis, 'demo-chat')
+    expect(await queue.getDelayedCount()).toBe(0)
+    await queue.close()
+  } finally {
+    process.kill(frozen.pid, 'SIGCONT')
+    await clocks.gateway.setAhead(0)
+    redis.disconnect()
+  }
+}, 8_000)

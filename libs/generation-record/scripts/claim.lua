@@ -83,8 +83,7 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
--- Without seats no generation has a home.
-local has_homes = call('EXISTS', seats_key) == 1
+local has_homes = call('EXISTS', homes_key) == 1
 
 local function is_before(a, b)
   return a.tag < b.tag or (a.tag == b.tag and a.member < b.member)

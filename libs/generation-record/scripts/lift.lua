@@ -131,6 +131,7 @@ if home ~= '' then
   local home_key = prefix .. 'home:' .. home
   call('ZADD', home_key, exact(tag), member)
   call('PEXPIRE', home_key, SEAT_MS)
+  call('SET', homes_key, '1', 'PX', SEAT_MS)
 end
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)

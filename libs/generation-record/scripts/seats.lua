@@ -16,7 +16,7 @@
 -- '<Redis ms> <worker>'. Until that time only its home claims the generation (`claim.lua`).
 local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS = 600000, 50000, 8
 local YOUNG, YOUNG_MS = '-', 480000
-local seats_key, seat_ages_key = prefix .. 'seats', prefix .. 'seat-ages'
+local seats_key, seat_ages_key, homes_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'homes'
 
 local function to_list(words)
   local list = {}

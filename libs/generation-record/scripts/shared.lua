@@ -10,6 +10,7 @@
 --   needs             set     all needs with which a generation waits
 --   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
 --   home:<worker>     zset    member → tag of the generations whose home is this worker; also some that do not wait any more
+--   homes             string  exists for ten minutes after a lift has given a home; without it no generation has one
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
 --                             all

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import {
+  homeKey,
   JOB_QUEUE,
   modelPrefix,
   needsKey,
@@ -249,7 +250,7 @@ test('a generation whose clock has gone back far waits for no home', async () =>
 test('a worker claims its own generation although the set of its own ones is lost', async () => {
   const model = await withSeats()
   const job = await homed(model, 'worker-1')
-  await redis.del(`${modelPrefix(model)}home:worker-1`)
+  await redis.del(homeKey(model, 'worker-1'))
   expect(await claim(job)).toMatchObject({ id: job.id })
 })
 
@@ -268,9 +269,9 @@ test('a generation that any worker claims, or that waits anew, leaves the set of
   const [elsewhere, anew] = [await homed(model, 'worker-2'), await homed(model, 'worker-2')]
   await endHold(elsewhere)
   expect(await claim(elsewhere)).toMatchObject({ id: elsewhere.id })
-  expect(await redis.zcard(`${modelPrefix(model)}home:worker-2`)).toBe(1)
+  expect(await redis.zcard(homeKey(model, 'worker-2'))).toBe(1)
   await lift(anew, { epoch: 2 })
   expect(await claim(anew, { worker: 'worker-2' })).toMatchObject({ id: anew.id, epoch: 2 })
   expect(await claim(anew, { worker: 'worker-2' })).toEqual({ status: 'nothing' })
-  expect(await redis.exists(`${modelPrefix(model)}home:worker-2`)).toBe(0)
+  expect(await redis.exists(homeKey(model, 'worker-2'))).toBe(0)
 })
