@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
+import type { ChoiceState } from '#libs/contracts/choices.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
@@ -21,7 +22,6 @@ import {
   toStoredJob,
   unpackJob,
   unpackStoredJob,
-  type ChoiceBefore,
   type EngineDeaths,
   type PackedJob,
 } from './pack-job.ts'
@@ -66,7 +66,7 @@ export type Lifting = {
   /** The token ids of the output so far. This epoch continues after them. Empty in epoch 1 and after a restart. */
   readonly ids: Uint32Array
   /** How the ids belong to the choices; null if all belong to choice 0. */
-  readonly choices: readonly ChoiceBefore[] | null
+  readonly choices: readonly ChoiceState[] | null
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
@@ -123,7 +123,7 @@ export type Claim =
       /** The token ids after which the output continues. */
       readonly ids: Uint32Array
       /** How the ids belong to the choices. Absent: all belong to choice 0. */
-      readonly choices?: readonly ChoiceBefore[]
+      readonly choices?: readonly ChoiceState[]
       readonly promptTokens: number | null
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
@@ -238,7 +238,12 @@ export function createGenerationRecord(options: {
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
       const { taken, sought, otherwise, heldMs } = lifting.seats
-      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', otherwise ?? '', String(Math.round(heldMs))]
+      const seats = [
+        taken.join(' '),
+        isFirst ? sought.join(' ') : '',
+        otherwise ?? '',
+        String(Math.round(heldMs)),
+      ]
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
@@ -337,7 +342,16 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    const facts = { ids, ...(choices && { choices }), promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
+    const facts = {
+      ids,
+      ...(choices && { choices }),
+      promptTokens,
+      engineDeaths,
+      remainingMs,
+      waiting,
+      waitedMs,
+      ...toLeft(integer(8)),
+    }
     return { status: 'claimed', id, epoch, job, ...facts }
   }
 }
@@ -355,7 +369,8 @@ const toLeft = (unserved: number) => (unserved > 0 ? { leavesUnserved: true as c
 const EMPTY = Buffer.alloc(0)
 
 function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, choices, promptTokens, engineDeaths } = lifting
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, choices, promptTokens, engineDeaths } =
+    lifting
   return [
     modelPrefix(job.model),
     job.id,

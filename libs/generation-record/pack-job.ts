@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { z } from 'zod'
-import { MAX_CHOICES } from '#libs/contracts/choices.ts'
+import { ChoiceState, MAX_CHOICES } from '#libs/contracts/choices.ts'
 import { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
@@ -79,13 +79,6 @@ export type EngineDeaths = z.infer<typeof EngineDeaths>
 
 export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
-/**
- * One choice of a generation at the begin of an epoch: how many of the epoch's ids are its own, and whether it ended in
- * an earlier epoch, so that it is not run again.
- */
-const ChoiceBefore = z.object({ count: z.int().min(0), ended: z.boolean() })
-export type ChoiceBefore = z.infer<typeof ChoiceBefore>
-
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of versions of Millrace that did not mark them. */
@@ -93,7 +86,7 @@ const StoredJob = z.object({
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   /** The choices, in the order of their ids. Absent: all ids belong to choice 0. */
-  choices: z.array(ChoiceBefore).max(MAX_CHOICES).optional(),
+  choices: z.array(ChoiceState).max(MAX_CHOICES).optional(),
   promptTokens: z.int().min(0).nullable(),
   /** Absent if no engine has died while it ran the generation. */
   engineDeaths: EngineDeaths.optional(),

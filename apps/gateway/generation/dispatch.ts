@@ -1,3 +1,4 @@
+import type { ChoiceState } from '#libs/contracts/choices.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
@@ -202,7 +203,7 @@ class DispatchedGeneration implements Dispatched {
   #tag: number | null = null
   #epoch = 1
   #ids: Uint32Array = NO_IDS
-  #choices: ReturnType<StreamInbox['choices']> = null
+  #choices: readonly ChoiceState[] | null = null
   #promptTokens: number | null = null
   #engineDeaths = NO_ENGINE_DEATHS
   #needs: Needs

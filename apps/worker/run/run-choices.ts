@@ -87,7 +87,14 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     async function runOne(call: ChoiceCall, index: number) {
       if (leads && index > 0) await begun.promise
       try {
-        const completed = await runChoice({ run, paid, call, signal, isFirst: index === 0, onOutput: begun.resolve })
+        const completed = await runChoice({
+          run,
+          paid,
+          call,
+          signal,
+          isFirst: index === 0,
+          onOutput: begun.resolve,
+        })
         open -= 1
         if (open === 0) last = completed
         else completed.choice.end(completed.events, completed.end)
@@ -142,7 +149,14 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     }
   }
 
-  async function publishOutput({ run, paid, call, signal, isFirst, onOutput }: Running): Promise<'stop' | 'length'> {
+  async function publishOutput({
+    run,
+    paid,
+    call,
+    signal,
+    isFirst,
+    onOutput,
+  }: Running): Promise<'stop' | 'length'> {
     const { choice, parser, logprobs, request } = call
     const { usage } = run
     // In a later epoch the engine also finds the replayed output in its cache. Replayed output gets no discount, so the
@@ -178,6 +192,8 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     const passOnPaid: PassOn = logprobs === null ? passOn : passOnEach
     const isPromptOnly = run.job.maxOutputTokens === 0
     let listsPrompt = request.promptLogprobs !== undefined
+    // The run may have been stopped meanwhile, and an aborted signal does not end a call that begins later.
+    signal.throwIfAborted()
     let end: EngineEnd | null
     try {
       end = await engine.generate(request, {
@@ -199,7 +215,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
           }
           logprobs?.keep(tokens)
           paid.take(ids, passOnPaid)
-          return !stopped && !paid.isOver()
+          return !stopped && !paid.isCut(passOnPaid)
         },
       })
       if (end !== null && !stopped) await paid.untilPassedOn(passOnPaid, signal)
@@ -207,7 +223,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
       paid.leave(passOnPaid, choice.earlierIds.length + request.maxTokens - choice.tokens())
     }
     if (stopped) return 'stop'
-    if (paid.isOver()) {
+    if (paid.isCut(passOnPaid)) {
       onMoneyEnd()
       return 'length'
     }

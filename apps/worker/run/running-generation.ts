@@ -183,7 +183,10 @@ export function createRun(
         run.sendClaim()
         const all =
           listed.length === 0 ? events : [{ type: 'token-logprobs', tokens: listed } as const, ...events]
-        deps.send(present === choice ? all : [{ type: 'choice', choice: number }, ...all], unsentIds.splice(0))
+        deps.send(
+          present === choice ? all : [{ type: 'choice', choice: number }, ...all],
+          unsentIds.splice(0),
+        )
         present = choice
       },
       end(events, { reasoningTokens, ...end }) {

@@ -13,16 +13,7 @@ import {
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../support/generation-job.ts'
-import {
-  claim,
-  GATEWAY,
-  lift,
-  lifted,
-  record,
-  redis,
-  settlementOf,
-  useRecord,
-} from './record-under-test.ts'
+import { claim, GATEWAY, lift, lifted, record, redis, settlementOf, useRecord } from './record-under-test.ts'
 
 useRecord()
 
