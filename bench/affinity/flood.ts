@@ -42,9 +42,7 @@ export async function measureFlood({ workers }: Load): Promise<Bar[]> {
     })
     const [many, few] = [served.get(flood.apiKey) ?? 0, served.get(quiet.apiKey) ?? 0]
     const jain = (many + few) ** 2 / (2 * (many ** 2 + few ** 2))
-    console.log(
-      `a flooding account was served ${many} prompt tokens, another one ${few}; ${((100 * cached) / (many + few)).toFixed(0)} % were cached`,
-    )
+    console.log(`a flooding account was served ${many} prompt tokens, another one ${few}; ${((100 * cached) / (many + few)).toFixed(0)} % were cached`)
     console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
     return [{ title: 'two accounts, one flooding: Jain', unit: '', bar: 0.98, isFloor: true, values: [jain] }]
   } finally {

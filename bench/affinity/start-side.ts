@@ -66,8 +66,7 @@ export async function readOffers({ cluster }: Side): Promise<Readonly<Record<str
   const [gateway] = cluster.gateways
   if (gateway === undefined) throw new Error('the cluster has no gateway')
   const counts = HOME_WAIT_ENDS.map(
-    async (end) =>
-      [end, await cluster.metric(gateway, 'millrace_gateway_home_waits_total', { end })] as const,
+    async (end) => [end, await cluster.metric(gateway, 'millrace_gateway_home_waits_total', { end })] as const,
   )
   return Object.fromEntries(await Promise.all(counts))
 }

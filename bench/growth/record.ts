@@ -61,13 +61,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
         for (const [at, job] of seated.entries()) {
           const place = liftPlace({ accountId: `seated-${name}-${at}`, mostAhead: 10 * size })
           await record.lift(await generationLift(job, { place }))
-          await redis.hset(
-            recordKey(model, job.id),
-            'home',
-            `1700000000000 ${home}`,
-            'seats',
-            'abcdefghijklmnop qrstuvwxyzabcdef',
-          )
+          await redis.hset(recordKey(model, job.id), 'home', `1700000000000 ${home}`, 'seats', 'abcdefghijklmnop qrstuvwxyzabcdef')
         }
         await redis.hset(seatsKey(model), 'one', '1 worker-1')
         warm[`claim, ${name}`] = await slowlog(

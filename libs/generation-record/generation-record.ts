@@ -123,7 +123,7 @@ export type Claim =
       /** The token ids after which the output continues. */
       readonly ids: Uint32Array
       /** How the ids belong to the choices. Absent: all belong to choice 0. */
-      readonly choices?: readonly ChoiceState[]
+      readonly choices?: readonly ChoiceState[] | undefined
       readonly promptTokens: number | null
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
@@ -238,12 +238,7 @@ export function createGenerationRecord(options: {
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
       const { taken, sought, otherwise, heldMs } = lifting.seats
-      const seats = [
-        taken.join(' '),
-        isFirst ? sought.join(' ') : '',
-        otherwise ?? '',
-        String(Math.round(heldMs)),
-      ]
+      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', otherwise ?? '', String(Math.round(heldMs))]
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
@@ -342,17 +337,8 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    const facts = {
-      ids,
-      ...(choices && { choices }),
-      promptTokens,
-      engineDeaths,
-      remainingMs,
-      waiting,
-      waitedMs,
-      ...toLeft(integer(8)),
-    }
-    return { status: 'claimed', id, epoch, job, ...facts }
+    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
+    return { status: 'claimed', id, epoch, job, choices, ...facts }
   }
 }
 
@@ -369,8 +355,7 @@ const toLeft = (unserved: number) => (unserved > 0 ? { leavesUnserved: true as c
 const EMPTY = Buffer.alloc(0)
 
 function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, choices, promptTokens, engineDeaths } =
-    lifting
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
   return [
     modelPrefix(job.model),
     job.id,
@@ -390,7 +375,7 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, {
       idCount: ids.length,
-      ...(choices !== null && { choices: [...choices] }),
+      ...(lifting.choices !== null && { choices: [...lifting.choices] }),
       promptTokens,
       ...(engineDeaths.count > 0 && { engineDeaths }),
     }),

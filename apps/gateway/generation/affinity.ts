@@ -55,10 +55,7 @@ const KEPT_KEYS = 5_000
 export function createAffinity(deps: {
   /** Returns null if no generation is to be offered. */
   secret: () => string | null
-  picture: Pick<
-    ClusterPicture,
-    'takesOffers' | 'find' | 'findWorker' | 'findCalmest' | 'notePlaced' | 'workersOf'
-  >
+  picture: Pick<ClusterPicture, 'takesOffers' | 'find' | 'findWorker' | 'findCalmest' | 'notePlaced' | 'workersOf'>
 }): Affinity {
   const { picture } = deps
   const keys = new LRUCache<string, string>({ max: KEPT_KEYS })
@@ -77,12 +74,7 @@ export function createAffinity(deps: {
       const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
       const otherwise = picture.findCalmest(model.id)
       if (otherwise !== null && sought.length === 0) picture.notePlaced(model.id, otherwise, null)
-      const seats = {
-        taken: [toName(latest), ...named],
-        sought,
-        otherwise,
-        heldMs: toHeldMs(picture, model.id),
-      }
+      const seats = { taken: [toName(latest), ...named], sought, otherwise, heldMs: toHeldMs(picture, model.id) }
       return new RequestSeating(picture, model.id, seats)
     },
   }

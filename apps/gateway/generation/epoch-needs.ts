@@ -3,8 +3,8 @@ import { LONG, LONG_TOKENS, type Needs } from '#libs/generation-record/needs.ts'
 
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
- * and a worker that does not know raw prompts would render them with the chat template. `computedTokens`: the estimated tokens of the prompt
- * that no engine has computed; 0 if it is not known whether all workers know long prompts.
+ * and a worker that does not know raw prompts would render them with the chat template. `computedTokens`: the estimated
+ * tokens of the prompt that no engine has computed; 0 if it is not known whether all workers know long prompts.
  */
 export function firstNeeds({ request }: Pick<GenerationJob, 'request'>, computedTokens: number): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined

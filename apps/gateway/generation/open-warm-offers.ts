@@ -26,10 +26,7 @@ export function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
-    picture: Pick<
-      ClusterPicture,
-      'takesOffers' | 'find' | 'workersOf' | 'findWorker' | 'findCalmest' | 'notePlaced'
-    >
+    picture: Pick<ClusterPicture, 'takesOffers' | 'find' | 'workersOf' | 'findWorker' | 'findCalmest' | 'notePlaced'>
     record: Pick<GenerationRecord, 'leaveHome' | 'claimant'>
     control: Pick<ControlSender, 'look'>
     metrics: Pick<StreamCounters, 'noteHomeWait'>

@@ -13,7 +13,16 @@ import {
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../support/generation-job.ts'
-import { claim, GATEWAY, lift, lifted, record, redis, settlementOf, useRecord } from './record-under-test.ts'
+import {
+  claim,
+  GATEWAY,
+  lift,
+  lifted,
+  record,
+  redis,
+  settlementOf,
+  useRecord,
+} from './record-under-test.ts'
 
 useRecord()
 
