@@ -69,8 +69,8 @@ const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
  * A request for a larger hold asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but
- * at least `STEP_TOKENS` for each choice. Because each such request adds half of the paid tokens, a few of them are enough even for the
- * longest answers.
+ * at least `STEP_TOKENS` for each choice. Because each such request adds half of the paid tokens, a few of them are
+ * enough even for the longest answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256
