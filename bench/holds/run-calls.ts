@@ -207,7 +207,7 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
           const ids = IDS.subarray(0, Math.min(STEP_TOKENS, answer.total - answer.produced))
           answer.produced += ids.length
           if (ids.length > 0) paid.take(ids, answer.passOn)
-          if (received[answer.choice] !== answer.total && !paid.isOver()) continue
+          if (received[answer.choice] !== answer.total && !paid.isCut(answer.passOn)) continue
           open.delete(answer)
           paid.leave(answer.passOn, maxTokens - (received[answer.choice] ?? 0))
         }

@@ -1,3 +1,4 @@
+import type { ChoiceState } from '#libs/contracts/choices.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { Unreadable } from './event-codecs.ts'
 import type { ReceivedEntry } from './frame.ts'
@@ -89,7 +90,7 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Returns the number of these ids. */
   idCount(): number
   /** Returns how these ids belong to the choices; null if all belong to choice 0, and it has not ended. */
-  choices(): readonly ReceivedChoice[] | null
+  choices(): readonly ChoiceState[] | null
   /**
    * Sets the worker from which this inbox expects the epoch's events. According to the record, this worker has claimed
    * the epoch. The gateway asks it about the stream each second, until an event arrives.
@@ -110,9 +111,6 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   untilOver(): Promise<void>
   close(): void
 }
-
-/** `count`: the number of the choice's token ids. A choice that has ended is not run again. */
-export type ReceivedChoice = { readonly count: number; readonly ended: boolean }
 
 /**
  * How an event was received. `gap`: an earlier event is missing, so this one is not accepted and must come again.

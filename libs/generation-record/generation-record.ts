@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
+import type { ChoiceState } from '#libs/contracts/choices.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
@@ -16,7 +17,7 @@ import {
   waitingSumsKey,
 } from '#libs/queue-redis/keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
-import { toStoredJob, unpackJob, unpackStoredJob, type ChoiceBefore, type PackedJob } from './pack-job.ts'
+import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
@@ -58,7 +59,7 @@ export type Lifting = {
   /** The token ids of the output so far. This epoch continues after them. Empty in epoch 1 and after a restart. */
   readonly ids: Uint32Array
   /** How the ids belong to the choices; null if all belong to choice 0. */
-  readonly choices: readonly ChoiceBefore[] | null
+  readonly choices: readonly ChoiceState[] | null
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: number
@@ -118,7 +119,7 @@ export type Claim =
       /** The token ids after which the output continues. */
       readonly ids: Uint32Array
       /** How the ids belong to the choices. Absent: all belong to choice 0. */
-      readonly choices?: readonly ChoiceBefore[]
+      readonly choices?: readonly ChoiceState[] | undefined
       readonly promptTokens: number | null
       readonly engineDeaths: number
       /** The time until the deadline; may be ≤ 0. */
@@ -331,8 +332,8 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    const facts = { ids, ...(choices && { choices }), promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
-    return { status: 'claimed', id, epoch, job, ...facts }
+    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs, ...toLeft(integer(8)) }
+    return { status: 'claimed', id, epoch, job, choices, ...facts }
   }
 }
 
@@ -353,7 +354,7 @@ function toLiftArguments(
   lifting: Lifting,
   { graceMs, request }: { graceMs: number; request: Buffer | '' },
 ): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, choices, promptTokens, engineDeaths } = lifting
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
   const { taken, sought, otherwise, heldMs } = lifting.seats
   return [
     modelPrefix(job.model),
@@ -374,7 +375,7 @@ function toLiftArguments(
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, {
       idCount: ids.length,
-      ...(choices !== null && { choices: [...choices] }),
+      ...(lifting.choices !== null && { choices: [...lifting.choices] }),
       promptTokens,
       ...(engineDeaths > 0 && { engineDeaths }),
     }),

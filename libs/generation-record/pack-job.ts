@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { z } from 'zod'
-import { MAX_CHOICES } from '#libs/contracts/choices.ts'
+import { ChoiceState, MAX_CHOICES } from '#libs/contracts/choices.ts'
 import { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import { toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
@@ -69,12 +69,6 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-/**
- * One choice of a generation at the begin of an epoch: how many of the epoch's ids are its own, and whether it ended in
- * an earlier epoch, so that it is not run again.
- */
-const ChoiceBefore = z.object({ count: z.int().min(0), ended: z.boolean() })
-export type ChoiceBefore = z.infer<typeof ChoiceBefore>
 
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
@@ -83,7 +77,7 @@ const StoredJob = z.object({
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   /** The choices, in the order of their ids. Absent: all ids belong to choice 0. */
-  choices: z.array(ChoiceBefore).max(MAX_CHOICES).optional(),
+  choices: z.array(ChoiceState).max(MAX_CHOICES).optional(),
   promptTokens: z.int().min(0).nullable(),
   /** The deaths of engines at which the generation was present (`quarantine.ts`). Absent: 0. */
   engineDeaths: z.int().min(0).optional(),

@@ -182,8 +182,9 @@ const STARTING: ModelPicture = {
   contextWindow: 0,
 }
 /**
- * While a model is being started, any number of tokens may wait before every generation. The queue of such a model is bounded by two other limits: the number of requests that may
- * wait for its start (`start-waits.ts`), and the number of bytes that may be queued.
+ * While a model is being started, any number of tokens may wait before every generation. The queue of such a model is
+ * bounded by two other limits: the number of requests that may wait for its start (`start-waits.ts`), and the number of
+ * bytes that may be queued.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**

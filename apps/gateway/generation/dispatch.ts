@@ -1,7 +1,7 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { isHopeless, isServable } from '#libs/contracts/model-state.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
+import type { Bounds, GenerationRecord, Lift, Lifting } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
 import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
@@ -139,7 +139,7 @@ const LAST_LOOK_MS = 12_000
 const LATE_CLAIM_MS = 2_000
 const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
 
-const NO_IDS = new Uint32Array(0)
+const NO_OUTPUT = { ids: new Uint32Array(0), choices: null }
 
 type Deps = JobDeps & {
   readonly record: Pick<GenerationRecord, 'lift'>
@@ -188,8 +188,8 @@ class DispatchedGeneration implements Dispatched {
   #current: GenerationJob
   #tag: number | null = null
   #epoch = 1
-  #ids: Uint32Array = NO_IDS
-  #choices: ReturnType<StreamInbox['choices']> = null
+  /** The output of the earlier epochs. */
+  #before: Pick<Lifting, 'ids' | 'choices'> = NO_OUTPUT
   #promptTokens: number | null = null
   #engineDeaths = 0
   #needs: Needs
@@ -255,13 +255,13 @@ class DispatchedGeneration implements Dispatched {
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
     // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
-    this.#ids = inbox.ids()
-    this.#choices = inbox.choices()
+    const before = { ids: inbox.ids(), choices: inbox.choices() }
+    this.#before = before
     this.#engineDeaths = engineDeaths
     if (hold !== null) this.growHold(hold)
     this.#needs = nextNeeds(this.#needs, {
       need,
-      continues: this.#ids.length > 0,
+      continues: before.ids.length > 0,
       isSuspected: engineDeaths > 0,
     })
     this.#startWait()
@@ -272,7 +272,7 @@ class DispatchedGeneration implements Dispatched {
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
-    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
+    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + before.ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
     // `untilAnswered` rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
@@ -316,8 +316,7 @@ class DispatchedGeneration implements Dispatched {
       place: admission.place,
       bounds: this.#deps.bounds,
       remainingMs: remainingMs(),
-      ids: this.#ids,
-      choices: this.#choices,
+      ...this.#before,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
       seats: seating.seats,
@@ -380,7 +379,8 @@ class DispatchedGeneration implements Dispatched {
   #startWait(): void {
     const { job, promptTokens } = this.#generation
     this.#endWait?.()
-    this.#endWait = this.#deps.demand.wait(job.model, (this.#promptTokens ?? promptTokens) + this.#ids.length)
+    const tokens = this.#before.ids.length + (this.#promptTokens ?? promptTokens)
+    this.#endWait = this.#deps.demand.wait(job.model, tokens)
   }
 
   #lookAfter(): void {

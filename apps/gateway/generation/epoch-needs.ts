@@ -7,10 +7,7 @@ import { ALONE } from '#libs/generation-record/quarantine.ts'
  * and a worker that does not know raw prompts would render them with the chat template. `promptTokens`: the estimated
  * tokens of the prompt.
  */
-export function firstNeeds(
-  { request }: Pick<GenerationJob, 'request'>,
-  promptTokens: number,
-): Needs {
+export function firstNeeds({ request }: Pick<GenerationJob, 'request'>, promptTokens: number): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
   const isRaw = request.kind === 'chat' && request.rawPrompt !== undefined
   const features = [

@@ -62,8 +62,9 @@ export type OutputEvent = Extract<
 >
 
 /**
- * Runs a request's generation, and passes the output to `send` in batches, one for each bus message and choice. The last event of each choice is `generation-end`. The last of these events has the usage
- * of the request: the prompt once, and the output of all choices.
+ * Runs a request's generation, and passes the output to `send` in batches, one for each bus message and choice. The
+ * last event of each choice is `generation-end`. The last of these events has the usage of the request: the prompt once,
+ * and the output of all choices.
  *
  * Throws an `ApiError`, before or after the first batch, and also the errors of `send`. Aborting the signal cancels the
  * generation: the call then resolves, and `generation-end` is not sent.

@@ -17,7 +17,8 @@
  *   - 3 s after the first token began to wait: OVER.
  *
  * OVER
- *   Waiting tokens are dropped and not charged. The generation ends with the tokens that were passed on.
+ *   Waiting tokens are dropped and not charged. A choice whose tokens waited, or come now, ends with the tokens that were
+ *   passed on.
  */
 
 /** The gateway's answer to a request for a larger hold. */
@@ -39,8 +40,8 @@ export type PaidOutput = {
   take(ids: Ids, passOn: PassOn): void
   /** Notes that the hold now pays for this many tokens in all. A smaller number than before is ignored. */
   raise(paidTokens: number, isFinal: boolean): void
-  /** True once the output has ended because its tokens were not paid. */
-  isOver(): boolean
+  /** True once the output of this choice has ended because its next tokens were not paid. */
+  isCut(passOn: PassOn): boolean
   /**
    * Resolves when no token of this choice waits any more: all are paid, or the output is over. Rejects when the signal is
    * aborted.
@@ -68,8 +69,8 @@ const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
  * A request for a larger hold asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but
- * at least `STEP_TOKENS` for each choice. Because each such request adds half of the paid tokens, a few of them are enough even for the
- * longest answers.
+ * at least `STEP_TOKENS` for each choice. Because each such request adds half of the paid tokens, a few of them are
+ * enough even for the longest answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256
@@ -91,6 +92,7 @@ export function createPaidOutput(options: {
   let unpaid: { readonly id: number; readonly passOn: PassOn }[] = []
   let isFinal = false
   let over = false
+  const cut = new Set<PassOn>()
   let askTimer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS
   let giveUpTimer: NodeJS.Timeout | undefined
@@ -137,6 +139,7 @@ export function createPaidOutput(options: {
 
   function end() {
     over = true
+    for (const { passOn } of unpaid) cut.add(passOn)
     unpaid = []
     close()
   }
@@ -152,7 +155,7 @@ export function createPaidOutput(options: {
 
   return {
     take(ids, passOn) {
-      if (over) return
+      if (over) return void cut.add(passOn)
       if (unpaid.length === 0 && given + ids.length <= paid) {
         given += ids.length
         if (given >= askFrom && askTimer === undefined) askWhileShort()
@@ -176,7 +179,7 @@ export function createPaidOutput(options: {
       if (unpaid.length > 0) passOnPaid()
     },
 
-    isOver: () => over,
+    isCut: (passOn) => cut.has(passOn),
 
     async untilPassedOn(passOn, signal) {
       const isWaiting = () => !signal.aborted && unpaid.some((waiting) => waiting.passOn === passOn)

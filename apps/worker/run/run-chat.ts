@@ -101,9 +101,9 @@ export function createRunChat(
         isOver: false,
       }
     }
-    const [first, ...others] = open.map(toCall)
+    const calls = open.map(toCall)
+    const [first] = calls
     if (first === undefined) throw new Error('all choices have ended')
-    const calls = [first, ...others] as const
     // A request that the engine must not get is refused before its prompt is charged.
     for (const { request } of calls) {
       if (request.maxTokens > 0) checkRequest(request, { maxContextLength: contextWindow, vocabularySize })
@@ -111,7 +111,7 @@ export function createRunChat(
     const { promptIds, cacheSalt } = first.request
     // An interrupted generation is not counted: it did not wait, because its caller sees a pause.
     const isNew = run.earlierTokens === 0 && run.firstPromptTokens === null
-    const known = isNew || others.length > 0 ? await sentPrefixes.countKnown(cacheSalt, promptIds) : 0
+    const known = isNew || calls.length > 1 ? await sentPrefixes.countKnown(cacheSalt, promptIds) : 0
     const computedTokens = promptIds.length - known
     if (!prefills.begin(run, isNew ? computedTokens : 0))
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: LONG }

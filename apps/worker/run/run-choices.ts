@@ -55,7 +55,7 @@ export type RunChoices = (
   given: {
     readonly job: ChatJob
     readonly fit: Fit
-    readonly calls: readonly [ChoiceCall, ...ChoiceCall[]]
+    readonly calls: readonly ChoiceCall[]
     readonly leads: boolean
   },
 ) => Promise<CompletedChoice>
@@ -64,22 +64,9 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
   const { model, engine, sentPrefixes, prefills, quarantine, watch, meter, onMoneyEnd } = deps
 
   return async (run, { job, fit, calls, leads }) => {
-    const paid = openPaidOutput(run, job, fit)
-    try {
-      return await (calls.length === 1
-        ? runChoice({ run, paid, call: calls[0], signal: run.signal, isFirst: true })
-        : runAll(run, { paid, calls, leads }))
-    } finally {
-      paid.close()
-    }
-  }
-
-  async function runAll(
-    run: RunningGeneration,
-    { paid, calls, leads }: { paid: PaidOutput; calls: readonly ChoiceCall[]; leads: boolean },
-  ): Promise<CompletedChoice> {
     const failed = new AbortController()
-    const signal = AbortSignal.any([run.signal, failed.signal])
+    const signal = calls.length === 1 ? run.signal : AbortSignal.any([run.signal, failed.signal])
+    const paid = openPaidOutput(run, job, fit)
     const begun = Promise.withResolvers<void>()
     let open = calls.length
     let last: CompletedChoice | null = null
@@ -87,7 +74,8 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     async function runOne(call: ChoiceCall, index: number) {
       if (leads && index > 0) await begun.promise
       try {
-        const completed = await runChoice({ run, paid, call, signal, isFirst: index === 0, onOutput: begun.resolve })
+        const isFirst = index === 0
+        const completed = await runChoice({ run, paid, call, signal, isFirst, onOutput: begun.resolve })
         open -= 1
         if (open === 0) last = completed
         else completed.choice.end(completed.events, completed.end)
@@ -98,6 +86,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     }
 
     await Promise.all(calls.map(runOne))
+    paid.close()
     if (last === null) throw failed.signal.reason
     return last
   }
@@ -142,7 +131,8 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     }
   }
 
-  async function publishOutput({ run, paid, call, signal, isFirst, onOutput }: Running): Promise<'stop' | 'length'> {
+  async function publishOutput(of: Running): Promise<'stop' | 'length'> {
+    const { run, paid, call, signal, isFirst, onOutput } = of
     const { choice, parser, logprobs, request } = call
     const { usage } = run
     // In a later epoch the engine also finds the replayed output in its cache. Replayed output gets no discount, so the
@@ -178,6 +168,8 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     const passOnPaid: PassOn = logprobs === null ? passOn : passOnEach
     const isPromptOnly = run.job.maxOutputTokens === 0
     let listsPrompt = request.promptLogprobs !== undefined
+    // The run may have been stopped meanwhile, and an aborted signal does not end a call that begins later.
+    signal.throwIfAborted()
     let end: EngineEnd | null
     try {
       end = await engine.generate(request, {
@@ -188,7 +180,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
           watch.tokenSeen()
           quarantine.outputSeen()
           prefills.end(run)
-          onOutput?.()
+          onOutput()
           if (listsPrompt) {
             listsPrompt = false
             for (const event of model.describePrompt(tokens, request.promptIds)) choice.send([event])
@@ -199,7 +191,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
           }
           logprobs?.keep(tokens)
           paid.take(ids, passOnPaid)
-          return !stopped && !paid.isOver()
+          return !stopped && !paid.isCut(passOnPaid)
         },
       })
       if (end !== null && !stopped) await paid.untilPassedOn(passOnPaid, signal)
@@ -207,7 +199,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
       paid.leave(passOnPaid, choice.earlierIds.length + request.maxTokens - choice.tokens())
     }
     if (stopped) return 'stop'
-    if (paid.isOver()) {
+    if (paid.isCut(passOnPaid)) {
       onMoneyEnd()
       return 'length'
     }
@@ -230,7 +222,7 @@ type Running = {
   /** True for the first of the choices that are run. */
   readonly isFirst: boolean
   /** Called when the engine has given output. */
-  readonly onOutput?: () => void
+  readonly onOutput: () => void
 }
 
 /**

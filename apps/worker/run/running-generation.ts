@@ -135,7 +135,7 @@ export function createRun(
   let reason: StopReason | null = null
   let closed = false
   const claimedMs = nowMs()
-  const [first, ...others] = toEarlierOutputs(claim)
+  const [first = { ids, ended: false }, ...others] = toEarlierOutputs(claim)
   const choices: RunningGeneration['choices'] = [
     openChoice(first, 0),
     ...others.map((earlier, index) => openChoice(earlier, index + 1)),
@@ -182,7 +182,10 @@ export function createRun(
         run.sendClaim()
         const all =
           listed.length === 0 ? events : [{ type: 'token-logprobs', tokens: listed } as const, ...events]
-        deps.send(present === choice ? all : [{ type: 'choice', choice: number }, ...all], unsentIds.splice(0))
+        deps.send(
+          present === choice ? all : [{ type: 'choice', choice: number }, ...all],
+          unsentIds.splice(0),
+        )
         present = choice
       },
       end(events, { reasoningTokens, ...end }) {
@@ -262,17 +265,13 @@ export function createRun(
 }
 
 type EarlierOutput = { readonly ids: Uint32Array; readonly ended: boolean }
-const NO_OUTPUT: EarlierOutput = { ids: new Uint32Array(0), ended: false }
 
 /** Returns the output of earlier epochs for each choice of the job. */
-function toEarlierOutputs({ job, ids, choices }: ClaimedGeneration): [EarlierOutput, ...EarlierOutput[]] {
-  const { choices: count = 1 } = job
-  if (count === 1) return [{ ids, ended: false }]
+function toEarlierOutputs({ job, ids, choices }: ClaimedGeneration): EarlierOutput[] {
+  const states = choices ?? [{ count: ids.length, ended: false }]
   let at = 0
-  const [first = NO_OUTPUT, ...others] = (choices ?? [{ count: ids.length, ended: false }]).map((choice) => {
-    const own = ids.subarray(at, (at += choice.count))
-    return { ids: own, ended: choice.ended }
+  return Array.from({ length: job.choices ?? 1 }, (_, number) => {
+    const { count = 0, ended = false } = states[number] ?? {}
+    return { ids: ids.subarray(at, (at += count)), ended }
   })
-  while (others.length < count - 1) others.push(NO_OUTPUT)
-  return [first, ...others]
 }

@@ -111,7 +111,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the next worker gets no ids',
-    edits: [{ file: DISPATCH, from: '    this.#ids = inbox.ids()\n', to: '' }],
+    edits: [{ file: DISPATCH, from: 'ids: inbox.ids(), choices', to: 'ids: NO_OUTPUT.ids, choices' }],
     planned: ENDING_WORKERS,
   },
   {

@@ -136,8 +136,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const contextWindow = given.engineWindow ?? 4_096
   const processGeneration = createProcessGeneration({
     claim: async () => given.claim ?? claimedGeneration(job, given.claimed),
-    open: (claim) =>
-      (opened = running.open(claim, () => {}, { onChoiceEnd: () => (seen.choiceEnds += 1) })),
+    open: (claim) => (opened = running.open(claim, () => {}, { onChoiceEnd: () => (seen.choiceEnds += 1) })),
     hasHad: () => given.hasHad ?? false,
     giveBack: ({ status, id }) => gaveBack.push(`${status} ${id}`),
     whyNotRun: () => given.whyNotRun ?? null,

@@ -143,8 +143,12 @@ function simulate(calls: number, output: ExpectedOutput) {
     const whole = Math.min(call.length, call.limit)
     const count = Math.min(TOKENS_A_STEP, whole - run.made)
     run.made += count
-    if (count > 0) paid.take(Array.from({ length: count }, () => 1), run.passOn)
-    if (run.given < whole && !paid.isOver()) return
+    if (count > 0)
+      paid.take(
+        Array.from({ length: count }, () => 1),
+        run.passOn,
+      )
+    if (run.given < whole && !paid.isCut(run.passOn)) return
     running.delete(run)
     paid.close()
     const isCut = run.given < whole

