@@ -17,7 +17,7 @@ test('a flooding account waits behind its own generations, another account only 
   const model = newModel()
   const flood = await arriveMany(model, 'flooder', 50)
   expect(flood.map(({ lift }) => lift)).toEqual(
-    flood.map((_, turn) => ({ status: 'waiting', tag: turn + 1, ahead: turn, costAhead: turn })),
+    flood.map((_, turn) => ({ status: 'waiting', tag: turn + 1, ahead: turn, costAhead: turn, home: null })),
   )
   const neighbour = await arrive(model, 'neighbour')
   expect(neighbour.lift).toMatchObject({ status: 'waiting', tag: 1, ahead: 1 })

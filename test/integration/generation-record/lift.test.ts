@@ -43,7 +43,7 @@ test('a worker claims what a gateway lifted: the whole job, and the time that re
 test('a repeated lift of a waiting generation keeps its place', async () => {
   const job = await lifted()
   await lift(generationJob({ model: job.model }))
-  const again = { status: 'waiting', tag: 1, ahead: 0, costAhead: null }
+  const again = { status: 'waiting', tag: 1, ahead: 0, costAhead: null, home: null }
   expect(await lift(job)).toEqual(again)
   expect(await lift(job, { tag: 1 })).toEqual(again)
   expect(await claim(job)).toMatchObject({ id: job.id })
