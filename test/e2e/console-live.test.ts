@@ -61,7 +61,7 @@ describe('millrace top', () => {
     const people = await spawnMillrace(['top'], environment())
     expect(people.code).toBe(0)
     expect(people.stdout).toMatch(/^millrace {2}\d\d:\d\d:\d\d {2}asked 0\/s .* workers 1\/1/)
-    expect(people.stdout).toMatch(/^demo-chat +ok +0 +0s +0\/64 /m)
+    expect(people.stdout).toMatch(/^demo-chat +serving +0 +0s +0\/64 /m)
     const programs = await run(['--json'])
     expect(JSON.parse(programs.stdout)).toMatchObject({ view: { cluster: { slots: 64 } } })
   })
