@@ -69,7 +69,6 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of versions of Millrace that did not mark them. */

@@ -14,7 +14,7 @@ import { currentCell } from '#libs/config/cell.ts'
  * of keys and channels contains the number, so that releases of different forms run side by side without seeing each
  * other.
  */
-export const FORM = 2
+const FORM = 2
 
 /** The beginning of every key and channel of this form and of this process' cell. */
 export const keyPrefix = () => `mr${FORM}:${currentCell()}:`

@@ -40,6 +40,8 @@ const ALL = [
 ]
 
 /** `parallel` is a database of the test's own: its functions are changed, and not restored. */
+// Vitest reads the names of the fixtures that a fixture needs from its parameter.
+// oxlint-disable-next-line no-empty-pattern
 const test = base.extend('parallel', async ({}, { onCleanup }) => {
   const database = await openBillingDatabase()
   onCleanup(() => database.close())
