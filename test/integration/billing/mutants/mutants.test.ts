@@ -89,7 +89,7 @@ test('a race notices when an expiry does not check again once it has its locks',
 })
 
 test('a race notices when a settlement reads the holds without the lock of their account', async ({
-  parallel,
+  ownDatabase: parallel,
 }) => {
   await changeFunction(parallel.pool, PARALLEL_MUTANTS.noLock)
   expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
