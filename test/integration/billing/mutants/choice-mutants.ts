@@ -15,11 +15,6 @@ export const CHOICE_MUTANTS: readonly Mutant[] = [
     edits: [[LIMIT, 'least(max_output, choices::bigint * greatest(context_window - input, 1))']],
   },
   {
-    name: 'the context window of a model holds for all choices together',
-    of: 'output_limit',
-    edits: [[LIMIT, 'least(choices::bigint * max_output, greatest(context_window - input, 1))']],
-  },
-  {
     name: 'the wanted output counts once for each choice',
     of: 'output_limit',
     edits: [['least(wanted, choices', 'least(choices * wanted, choices']],

@@ -8,13 +8,6 @@ export const FREE_MUTANTS: readonly Mutant[] = [
     edits: [['if free + entry.fault_tokens > free_limit then', 'if false then']],
   },
   {
-    name: 'a charged fault counts as free',
-    of: 'settle',
-    edits: [
-      ['        paid := true;\n      else\n', '        paid := true;\n      end if;\n      if true then\n'],
-    ],
-  },
-  {
     name: 'the free tokens of a batch are forgotten',
     of: 'settle',
     edits: [['sum(frees[n])::bigint as free', '0::bigint as free']],

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { afterAll, expect } from 'vitest'
 import { IS_LONG } from '#test/support/long.ts'
-import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
-import { test as base } from '../support/file-database-test.ts'
+import type { BillingDatabase } from '../support/billing-database.ts'
+import { test } from '../support/file-database-test.ts'
 import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
 import { CHOICE_MUTANTS } from './choice-mutants.ts'
@@ -39,15 +39,6 @@ const ALL = [
   ...RATE_MUTANTS,
 ]
 
-/** `parallel` is a database of the test's own: its functions are changed, and not restored. */
-// Vitest reads the names of the fixtures that a fixture needs from its parameter.
-// oxlint-disable-next-line no-empty-pattern
-const test = base.extend('parallel', async ({}, { onCleanup }) => {
-  const database = await openBillingDatabase()
-  onCleanup(() => database.close())
-  return database
-})
-
 const killers = readKillers()
 const found = new Map<string, string>()
 
@@ -82,19 +73,23 @@ test('killers.json has a history for each of these mutants, and no other', () =>
   expect([...new Set(names)].toSorted()).toEqual(ALL.map(({ name }) => name).toSorted())
 })
 
-test('parallel reserves notice when a reserve locks and reads in one statement', async ({ parallel }) => {
+test('parallel reserves notice when a reserve locks and reads in one statement', async ({
+  ownDatabase: parallel,
+}) => {
   await changeFunction(parallel.pool, PARALLEL_MUTANTS.snapshotTrap)
   const answers = await reserveBehindLock(parallel)
   expect(answers.filter((status) => status === 'granted').length).toBeGreaterThan(5)
 })
 
-test('a race notices when an expiry does not check again once it has its locks', async ({ parallel }) => {
+test('a race notices when an expiry does not check again once it has its locks', async ({
+  ownDatabase: parallel,
+}) => {
   await changeFunction(parallel.pool, PARALLEL_MUTANTS.noSecondLook)
   expect(await expireDuringExtend(parallel)).toBe('expired')
 })
 
 test('a race notices when a settlement reads the holds without the lock of their account', async ({
-  parallel,
+  ownDatabase: parallel,
 }) => {
   await changeFunction(parallel.pool, PARALLEL_MUTANTS.noLock)
   expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })

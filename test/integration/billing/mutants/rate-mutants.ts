@@ -68,11 +68,6 @@ export const RATE_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a settlement gives a later minute the tokens of an earlier one',
-    of: 'settle',
-    edits: [['least(u.unused, rate_tokens)', 'u.unused']],
-  },
-  {
     name: 'a settlement corrects a minute that did not count the hold',
     of: 'settle',
     edits: [['where u.unused > 0 and rate_minute = k.minute', 'where u.unused > 0']],
