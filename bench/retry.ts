@@ -16,7 +16,7 @@
 // `--cluster 200` sends the load of 1.5 to a cluster of real processes for 200 seconds instead. The first 80 seconds
 // are not counted, because the gateway learns the lengths of the answers and the margins meanwhile.
 import { parseArgs } from 'node:util'
-import { createRefusals } from '#apps/gateway/generation/refusals.ts'
+import { createRefusals } from '#apps/gateway/generation/admission/refusals.ts'
 import { simulateQueue } from '../test/support/simulate-queue.ts'
 import { printBars, type Bar } from './harness/bars.ts'
 import { quantile, toSpread } from './harness/spread.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { startCluster, type EnginePlan, type TestCluster } from '#test/support/cluster.ts'
 import { scratchFolder } from '#test/support/run-folder.ts'
-import { HOME_WAIT_ENDS } from '#apps/gateway/generation/own-job.ts'
+import { HOME_WAIT_ENDS } from '#apps/gateway/generation/dispatch/own-job.ts'
 
 /**
  * The way in which turns come to workers:

@@ -1,4 +1,4 @@
-import type { createRefusals } from '#apps/gateway/generation/refusals.ts'
+import type { createRefusals } from '#apps/gateway/generation/admission/refusals.ts'
 
 const MOST_REMEMBERED_MS = 1_000
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { HomeWaitEnd } from '#apps/gateway/generation/own-job.ts'
+import type { HomeWaitEnd } from '#apps/gateway/generation/dispatch/own-job.ts'
 import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
 import { sumMetric, type TestAccount } from '../support/cluster.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'

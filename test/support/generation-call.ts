@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { NO_CONVERSATION } from '#apps/gateway/generation/conversation.ts'
-import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
+import { NO_CONVERSATION } from '#apps/gateway/generation/request/conversation.ts'
+import type { GenerationCall } from '#apps/gateway/generation/request/generation-call.ts'
 import { sizeOf } from '#libs/contracts/request-size.ts'
 import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { generationJob } from './generation-job.ts'

@@ -1,7 +1,7 @@
 import type { Registry } from '@prometheus-io/client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
-import { Interruption } from '../generation/interrupted.ts'
+import { Interruption } from '../generation/request/interrupted.ts'
 
 /**
  * Returns a function that counts the streams which had begun and then ended with an error event. If an `Interruption`

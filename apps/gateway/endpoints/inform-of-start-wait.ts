@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { StartWait } from '../generation/start-waits.ts'
+import type { StartWait } from '../generation/admission/start-waits.ts'
 
 /** Sets the header that names the wait which the service grants (RFC 7240, section 3). */
 export function setPreferenceApplied(response: ServerResponse, { limitS }: Pick<StartWait, 'limitS'>): void {

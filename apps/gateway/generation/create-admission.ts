@@ -1,11 +1,11 @@
 import type { Registry } from '@prometheus-io/client'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { LoadSignals } from '../demand/load-signals.ts'
-import { createAdmit, type Admit } from './admit.ts'
-import type { ExpectCost } from './expected-cost.ts'
-import { createRefusals } from './refusals.ts'
-import { createStartWaitMetrics } from './start-wait-metrics.ts'
-import { createStartWaits } from './start-waits.ts'
+import { createAdmit, type Admit } from './admission/admit.ts'
+import type { ExpectCost } from './estimates/expected-cost.ts'
+import { createRefusals } from './admission/refusals.ts'
+import { createStartWaitMetrics } from './measure/start-wait-metrics.ts'
+import { createStartWaits } from './admission/start-waits.ts'
 
 /** Creates the first half of admission, with the waits for models that are being started and their metrics. */
 export function createAdmission(deps: {

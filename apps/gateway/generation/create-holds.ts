@@ -1,13 +1,13 @@
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { createCreditLine } from './credit-line.ts'
-import { createInputEstimate, type InputEstimate } from './estimate-input.ts'
-import { createExpectedOutput, type ExpectedOutput } from './expected-output.ts'
-import { createGrowHold, type GrowHold } from './grow-hold.ts'
-import { createReserve, type ReleaseHold, type Reserve, type Shortage } from './reserve.ts'
-import { createRunningHolds, type RunningHolds } from './running-holds.ts'
-import type { StreamCounters } from './stream-metrics.ts'
+import { createCreditLine } from './holds/credit-line.ts'
+import { createInputEstimate, type InputEstimate } from './estimates/estimate-input.ts'
+import { createExpectedOutput, type ExpectedOutput } from './estimates/expected-output.ts'
+import { createGrowHold, type GrowHold } from './holds/grow-hold.ts'
+import { createReserve, type ReleaseHold, type Reserve, type Shortage } from './holds/reserve.ts'
+import { createRunningHolds, type RunningHolds } from './holds/running-holds.ts'
+import type { StreamCounters } from './measure/stream-metrics.ts'
 
 /** The functions that reserve holds and let them grow, and the estimates that they use. */
 export type Holds = {

@@ -2,13 +2,13 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { runWithin, traceStep } from '#libs/telemetry/span.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
-import type { Admission, Admit } from './admit.ts'
-import type { Generate, SendOutput } from './generation-call.ts'
-import type { Observe } from './observe.ts'
-import { CallersFailure } from './failure.ts'
+import type { Admission, Admit } from './admission/admit.ts'
+import type { Generate, SendOutput } from './request/generation-call.ts'
+import type { Observe } from './measure/observe.ts'
+import { CallersFailure } from './request/failure.ts'
 import type { OpenRun, Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
-import type { Reserve } from './reserve.ts'
+import type { Reserve } from './holds/reserve.ts'
 
 /**
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the

@@ -1,6 +1,6 @@
 import type { VectorsReady } from '#libs/contracts/generation-event.ts'
 import { vectorsKey } from '#libs/event-bus/vectors.ts'
-import { interrupted } from './interrupted.ts'
+import { interrupted } from './request/interrupted.ts'
 import type { Run } from './generation-run.ts'
 
 /**

@@ -7,11 +7,11 @@ import { blameOfSilence, isKiller } from '#libs/generation-record/quarantine.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
-import { interrupted, Interruption } from './interrupted.ts'
-import type { PoisonBound } from './poison-bound.ts'
-import type { Progress } from './progress.ts'
-import type { Reserve } from './reserve.ts'
-import type { StreamCounters } from './stream-metrics.ts'
+import { interrupted, Interruption } from './request/interrupted.ts'
+import type { PoisonBound } from './admission/poison-bound.ts'
+import type { Progress } from './measure/progress.ts'
+import type { Reserve } from './holds/reserve.ts'
+import type { StreamCounters } from './measure/stream-metrics.ts'
 
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns three things:

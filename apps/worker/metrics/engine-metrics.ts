@@ -4,7 +4,7 @@ import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import type { RestartReason } from '../engine-watch/engine-life.ts'
-import type { CallHistograms } from '../run/measure-calls.ts'
+import type { CallHistograms } from '../run/measure/measure-calls.ts'
 
 /** Metrics of the engines themselves, beside the metrics of the generations. */
 export type EngineMetrics = {

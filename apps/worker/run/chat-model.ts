@@ -8,8 +8,8 @@ import { createOutputParser, type OutputParser } from '#libs/dialect/parse-outpu
 import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
 import type { LoadedModel } from '#libs/model-files/load-model.ts'
 import type { EngineTokens } from '../engine/engine-client.ts'
-import { createOutputLogprobs, type OutputLogprobs } from './output-logprobs.ts'
-import { describePromptLogprobs } from './prompt-logprobs.ts'
+import { createOutputLogprobs, type OutputLogprobs } from './logprobs/output-logprobs.ts'
+import { describePromptLogprobs } from './logprobs/prompt-logprobs.ts'
 import type { RenderedPrompt, RenderPrompt } from '../prompt/render-prompt.ts'
 
 /** The parts of a model that a chat uses. */

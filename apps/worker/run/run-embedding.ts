@@ -1,12 +1,12 @@
 import type { EmbeddingRequest } from '#libs/contracts/generation-request.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
-import { coversInput } from './cap-output.ts'
+import { coversInput } from './paid/cap-output.ts'
 import type { EmbedInputs } from './embedding/embed-inputs.ts'
 import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { RunEnding } from './end-run.ts'
-import { toErrorType } from './measure-calls.ts'
+import { toErrorType } from './measure/measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
-import type { Quarantine } from './quarantine.ts'
+import type { Quarantine } from './room/quarantine.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**

@@ -9,7 +9,7 @@ import type {
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
-import type { HoldAnswered } from './paid-output.ts'
+import type { HoldAnswered } from './paid/paid-output.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
 /**

@@ -1,6 +1,6 @@
 -- A seat says which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix
 -- cache. A seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
--- beginning (`apps/gateway/generation/affinity.ts`), so a prompt cannot be read from it, and can be tested against it only
+-- beginning (`apps/gateway/generation/dispatch/affinity.ts`), so a prompt cannot be read from it, and can be tested against it only
 -- with the secret.
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'

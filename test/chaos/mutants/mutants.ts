@@ -27,7 +27,7 @@ export const MUTANT_VARIABLE = 'MILLRACE_TEST_MUTANT'
 
 const INBOX = 'libs/event-bus/stream-inbox.ts'
 const RUN_CHAT = 'apps/worker/run/run-chat.ts'
-const DISPATCH = 'apps/gateway/generation/dispatch.ts'
+const DISPATCH = 'apps/gateway/generation/dispatch/dispatch.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -140,7 +140,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'tokens of earlier epochs do not count towards the limit',
     edits: [
       {
-        file: 'apps/worker/run/cap-output.ts',
+        file: 'apps/worker/run/paid/cap-output.ts',
         from: 'Math.min(most - written,',
         to: 'Math.min(most,',
       },
@@ -152,7 +152,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'tokens that are not paid are passed on',
     edits: [
       {
-        file: 'apps/worker/run/paid-output.ts',
+        file: 'apps/worker/run/paid/paid-output.ts',
         from: 'if (unpaid.length === 0 && given + ids.length <= paid) {',
         to: 'if (unpaid.length === 0) {',
       },
@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a worker charges what a dead gateway cannot settle',
     edits: [
       {
-        file: 'apps/worker/run/settle-orphans.ts',
+        file: 'apps/worker/run/settled/settle-orphans.ts',
         from: "outcome: 'fault', ...UNUSED, ",
         to: "outcome: 'completed', ...UNUSED, promptTokens: 20, completionTokens: 20, ",
       },
@@ -185,7 +185,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a settlement that Redis lost is not sent again',
     edits: [
       {
-        file: 'apps/gateway/generation/settlements.ts',
+        file: 'apps/gateway/generation/settle/settlements.ts',
         from: 'if (entry.runId === null || entry.runId !== runId) begin(settle(entry))',
         to: 'if (entry.runId !== runId) drop(model, entry)',
       },

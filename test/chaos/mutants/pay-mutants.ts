@@ -50,7 +50,7 @@ export const PAY_MUTANTS: readonly Omit<Mutant, 'planned'>[] = [
     name: 'a failure of the caller is a fault',
     edits: [
       {
-        file: 'apps/gateway/generation/failure.ts',
+        file: 'apps/gateway/generation/request/failure.ts',
         from: "case 'of-caller':\n      return { outcome: 'cancelled', isUsed: true }",
         to: "case 'of-caller':\n      return { outcome: 'fault', isUsed: true }",
       },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { createPoisonBound } from '#apps/gateway/generation/poison-bound.ts'
+import { createPoisonBound } from '#apps/gateway/generation/admission/poison-bound.ts'
 import { killersKey } from '#libs/queue-redis/keys.ts'
 import { sharedRedis } from '../../support/redis.ts'
 

@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { Generate } from '#apps/gateway/generation/generation-call.ts'
+import type { Generate } from '#apps/gateway/generation/request/generation-call.ts'
 import { always, AUTHORIZED, createFedCore, END, failing, KEY, MODEL, serveApp, text } from './gateway-app.ts'
 
 const PROMPT = { model: MODEL, prompt: 'Hi' }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Generate } from '#apps/gateway/generation/generation-call.ts'
+import type { Generate } from '#apps/gateway/generation/request/generation-call.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { AUTHORIZED, createFedCore, END, failing, MODEL, serveApp, USAGE } from './gateway-app.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Generate } from '#apps/gateway/generation/generation-call.ts'
+import type { Generate } from '#apps/gateway/generation/request/generation-call.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { always, AUTHORIZED, CHAT, createFedCore, END, KEY, MODEL, serveApp, text } from './gateway-app.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { z } from 'zod'
 import { API_ERRORS, ApiError } from '#libs/contracts/api-error.ts'
-import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { Generate, OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
 import { createConformance } from '#test/support/openapi-conformance.ts'
 import { findOpenApiProblems } from '#test/support/openapi-problems.ts'

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
-import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { Generate, OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import {
   always,
   AUTHORIZED,

@@ -2,7 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect } from 'node:net'
 import { text as readAll } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import { always, AUTHORIZED, createFedCore, END, KEY, serveApp, STREAM, text } from './gateway-app.ts'
 
 const TEXTS = ['plain', 'ä€', '𝄞 \ud83d', 'z\u2028\r\n"\\', 'y'.repeat(70_000), 'ß'.repeat(40_000)]

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createSettlements, type Settlements } from '#apps/gateway/generation/settlements.ts'
+import { createSettlements, type Settlements } from '#apps/gateway/generation/settle/settlements.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { settlementStreamKey } from '#libs/queue-redis/keys.ts'

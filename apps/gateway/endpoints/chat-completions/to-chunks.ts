@@ -1,5 +1,5 @@
 import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
-import type { OutputEvent } from '../../generation/generation-call.ts'
+import type { OutputEvent } from '../../generation/request/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import type { ErrorBody } from '../../http/handle-error.ts'
 import { toJson } from '../to-json.ts'

@@ -1,5 +1,5 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
-import type { FinishedChoice, FinishedGeneration } from '../../generation/collect.ts'
+import type { FinishedChoice, FinishedGeneration } from '../../generation/output/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import { toChatLogprobs } from './chat-logprobs.ts'
 import type { ChatFinishReason, ChatObject } from './chat-object.ts'

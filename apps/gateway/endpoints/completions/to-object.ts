@@ -1,5 +1,5 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
-import type { FinishedChoice, FinishedGeneration } from '../../generation/collect.ts'
+import type { FinishedChoice, FinishedGeneration } from '../../generation/output/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import { toCompletionLogprobs } from './completion-logprobs.ts'

@@ -1,6 +1,6 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
-import { brokenOutput } from '../../generation/collect.ts'
-import type { OutputEvent } from '../../generation/generation-call.ts'
+import { brokenOutput } from '../../generation/output/collect.ts'
+import type { OutputEvent } from '../../generation/request/generation-call.ts'
 import type { ErrorBody } from '../../http/handle-error.ts'
 import { toMessagesError } from '../../http/messages-error.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'

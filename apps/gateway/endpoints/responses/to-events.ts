@@ -1,4 +1,4 @@
-import type { OutputEvent } from '../../generation/generation-call.ts'
+import type { OutputEvent } from '../../generation/request/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import { toJson } from '../to-json.ts'
 import { chooseEvents, EVENTS_HEADER } from './choose-events.ts'

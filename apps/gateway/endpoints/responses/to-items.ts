@@ -1,5 +1,5 @@
 import type { GenerationEnd, TokenLogprob } from '#libs/contracts/generation-event.ts'
-import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
+import type { FinishedGeneration, OutputPart } from '../../generation/output/collect.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { SpacedNames } from '../fields/tool-names.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'

@@ -1,5 +1,5 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
-import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { FinishedGeneration } from '../../generation/output/collect.ts'
 import type { SpacedNames } from '../fields/tool-names.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRefusals } from '#apps/gateway/generation/refusals.ts'
+import { createRefusals } from '#apps/gateway/generation/admission/refusals.ts'
 import { runs } from '#test/support/long.ts'
 import { simulateQueue } from '#test/support/simulate-queue.ts'
 import { ENGINES, LOADS, MIXES, toAccounts } from '../../../../bench/retry/loads.ts'

@@ -4,7 +4,7 @@ import { createCompletionChunks } from '#apps/gateway/endpoints/completions/to-c
 import type { StreamRenderer } from '#apps/gateway/endpoints/generation-endpoint.ts'
 import { createMessageEvents } from '#apps/gateway/endpoints/messages/to-events.ts'
 import { createResponseEvents } from '#apps/gateway/endpoints/responses/to-events.ts'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import { createAnswer } from '#test/support/answer.ts'
 import { createResponsesAnswer } from './responses/responses-answer.ts'
 

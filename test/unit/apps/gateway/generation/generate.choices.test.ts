@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import type { ChoiceEnd, GenerationError, GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { claimed, end, setUp, text } from './generate-under-test.ts'
 

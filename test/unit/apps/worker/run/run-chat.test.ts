@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EngineEnd } from '#apps/worker/engine/engine-client.ts'
-import { createSentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
+import { createSentPrefixes } from '#apps/worker/run/cached/sent-prefixes.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../../support/generation-job.ts'

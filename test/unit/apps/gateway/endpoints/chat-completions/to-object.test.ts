@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toObject } from '#apps/gateway/endpoints/chat-completions/to-object.ts'
-import type { FinishedGeneration } from '#apps/gateway/generation/collect.ts'
+import type { FinishedGeneration } from '#apps/gateway/generation/output/collect.ts'
 import { createAnswer } from '#test/support/answer.ts'
 
 const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: { logprobs: false } })

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { MessageObject } from '#apps/gateway/endpoints/messages/message-object.ts'
 import { toObject } from '#apps/gateway/endpoints/messages/to-object.ts'
-import { collect } from '#apps/gateway/generation/collect.ts'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { collect } from '#apps/gateway/generation/output/collect.ts'
+import type { OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import { createAnswer } from '#test/support/answer.ts'
 

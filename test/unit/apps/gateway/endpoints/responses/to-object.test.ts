@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
 import { toObject } from '#apps/gateway/endpoints/responses/to-object.ts'
-import type { FinishedGeneration, OutputPart } from '#apps/gateway/generation/collect.ts'
+import type { FinishedGeneration, OutputPart } from '#apps/gateway/generation/output/collect.ts'
 import { createResponsesAnswer } from './responses-answer.ts'
 
 const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1 }

@@ -11,7 +11,7 @@ import {
 } from 'fast-check'
 import { expect, it } from 'vitest'
 import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
 import { args, call, end, type Event, read, render, tokens, wholeOf } from './rendered-stream.ts'
 
 /** Any output that a worker may send, in any batches. */
