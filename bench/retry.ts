@@ -49,7 +49,7 @@ if (!noneMissed) process.exitCode = 1
 
 function simulate(): Bar[] {
   const bars: Bar[] = []
-  const columns = ['right', 'said s', 'lifts', 'admitted'].map((column) => column.padStart(10)).join('')
+  const columns = ['right', 'said s', 'enqueues', 'admitted'].map((column) => column.padStart(10)).join('')
   console.log(`${''.padEnd(54)}${RULES.map(({ rule }) => rule.padEnd(42)).join('')}`)
   console.log(`${''.padEnd(54)}${columns}${columns}`)
   for (const engines of ENGINES) {
@@ -80,7 +80,7 @@ function simulate(): Bar[] {
           return [
             toSpread(shares).median.toFixed(2),
             toSpread(saidS).median.toFixed(0),
-            (sum((result) => result.refusedLifts) / admitted).toFixed(2),
+            (sum((result) => result.refusedEnqueues) / admitted).toFixed(2),
             String(admitted),
           ]
         })

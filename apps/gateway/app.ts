@@ -49,7 +49,7 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
-import { isAnthropic } from './http/dialect.ts'
+import { isAnthropic } from './http/api-style.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
@@ -239,12 +239,12 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors, promptField, dialect }: OperationDescription) => ({
+  const keyed = ({ errors, promptField, style }: OperationDescription) => ({
     onRequest: asPayer,
     config: {
       errors,
       ...(promptField !== undefined && { promptField }),
-      ...(dialect !== undefined && { dialect }),
+      ...(style !== undefined && { style }),
     },
   })
   const free = ({ errors }: OperationDescription) => ({

@@ -35,7 +35,7 @@ import { createObserve } from './generation/measure/observe.ts'
 import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/output/open-stream.ts'
 import { openAffinity } from './generation/dispatch/affinity.ts'
-import { createPace } from './generation/dispatch/pace.ts'
+import { createResumeLimiter } from './generation/dispatch/resume-limiter.ts'
 import { createPoisonBound } from './generation/admission/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
@@ -228,7 +228,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         picture,
         modelStates,
         demand,
-        pace: createPace(),
+        resumeLimiter: createResumeLimiter(),
         sendLook: control.look,
         onHomeWaitEnd: metrics.noteHomeWait,
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,

@@ -21,7 +21,7 @@ import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure/measure-calls.ts'
 import { createPrefills } from './run/room/prefills.ts'
 import { createQuarantine } from './run/room/quarantine.ts'
-import { LONG } from '#libs/generation-record/needs.ts'
+import { LONG } from '#libs/generation-record/requirements.ts'
 import { ALONE } from '#libs/generation-record/quarantine.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { PrefixTenantOf } from './run/cached/prefix-tenant.ts'
@@ -275,7 +275,7 @@ export function serveEngine(deps: {
   function giveBack({ status, ...generation }: UnreadClaim) {
     log.error({ requestId: generation.id, epoch: generation.epoch, status }, 'a job cannot be read')
     metrics.noteHandBack(model.name, 'incomplete')
-    const declined = { type: 'generation-declined', promptTokens: 0, need: '', blame: 'none' } as const
+    const declined = { type: 'generation-declined', promptTokens: 0, requirement: '', blame: 'none' } as const
     running.refuse({ model: model.name, ...generation }, { ...declined, reason: 'incomplete' })
   }
 

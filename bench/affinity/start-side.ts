@@ -7,7 +7,7 @@ import { HOME_WAIT_ENDS } from '#apps/gateway/generation/dispatch/own-job.ts'
 
 /**
  * The way in which turns come to workers:
- * - `warm`: turns wait for the worker of the turn before, and first turns for the calmest worker.
+ * - `warm`: turns wait for the worker of the turn before, and first turns for the least loaded worker.
  * - `random`: any worker takes them.
  * - `sticky`: each engine has a model of its own, so a conversation stays where it began. Only a scheduler that moves
  *   caches between engines could have fewer uncached tokens.

@@ -3,7 +3,7 @@ import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import {
   finishKey,
-  needsKey,
+  requirementsKey,
   seatsKey,
   VIRTUAL_TIME,
   waitingSumsKey,
@@ -13,8 +13,8 @@ import {
 import {
   generationClaim,
   generationJob,
-  generationLift,
-  liftPlace,
+  generationEnqueue,
+  enqueuePlace,
 } from '../../test/support/generation-job.ts'
 import { createRedis } from '../../test/support/redis.ts'
 
@@ -35,8 +35,8 @@ const FAR_MS = 9_999_999_999_999
 
 /**
  * Prints how long Redis takes for each script, by the clock of Redis. Each script is measured three times: while 100,
- * 10,000 and 100,000 generations wait. Every generation has an account of its own. The last measurement, called "lift
- * that sweeps", is made after the virtual time has passed the finish tags of all these accounts. Each lift then also
+ * 10,000 and 100,000 generations wait. Every generation has an account of its own. The last measurement, called "enqueue
+ * that sweeps", is made after the virtual time has passed the finish tags of all these accounts. Each enqueue then also
  * removes some of these tags. `setup` of test/support must be called first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
@@ -51,18 +51,18 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
       await fill(redis, model, size)
       await redis.hset(seatsKey(model), 'one', '1 worker-1')
       const jobs = Array.from({ length: CALLS }, () => generationJob({ model }))
-      const lift = await slowlog(redis, async (at) => {
-        const place = liftPlace({ accountId: `newcomer-${at}`, mostAhead: 10 * size })
-        await record.lift(await generationLift(jobs[at] ?? generationJob({ model }), { place }))
+      const enqueue = await slowlog(redis, async (at) => {
+        const place = enqueuePlace({ accountId: `newcomer-${at}`, mostAhead: 10 * size })
+        await record.enqueue(await generationEnqueue(jobs[at] ?? generationJob({ model }), { place }))
       })
       const claim = await slowlog(redis, async () => await record.claim(model, generationClaim()))
       const warm: Record<string, string> = {}
       for (const [name, home] of Object.entries({ 'own first': 'worker-1', 'of others': 'worker-2' })) {
         const seated = Array.from({ length: CALLS + 16 }, () => generationJob({ model }))
         for (const [at, job] of seated.entries()) {
-          const place = liftPlace({ accountId: `seated-${name}-${at}`, mostAhead: 10 * size })
+          const place = enqueuePlace({ accountId: `seated-${name}-${at}`, mostAhead: 10 * size })
           const seats = { taken: TAKEN, sought: [], otherwise: home, heldMs: 2_000 }
-          await record.lift(await generationLift(job, { place, seats }))
+          await record.enqueue(await generationEnqueue(job, { place, seats }))
         }
         warm[`claim, ${name}`] = await slowlog(
           redis,
@@ -82,10 +82,10 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
       const count = await slowlog(redis, async () => await countWaiting(model))
       await redis.zadd(finishKey(model), String(FIRST_TAG * 10), VIRTUAL_TIME)
       const forget = await slowlog(redis, async () => {
-        const place = liftPlace({ accountId: 'last', mostAhead: 10 * size })
-        await record.lift(await generationLift(generationJob({ model }), { place }))
+        const place = enqueuePlace({ accountId: 'last', mostAhead: 10 * size })
+        await record.enqueue(await generationEnqueue(generationJob({ model }), { place }))
       })
-      const parts = { lift, claim, ...warm, settle, 'count-waiting': count, 'lift that sweeps': forget }
+      const parts = { enqueue, claim, ...warm, settle, 'count-waiting': count, 'enqueue that sweeps': forget }
       const figures = Object.entries(parts).map(([name, each]) => `${name} ${each}`)
       print(`  ${String(size).padStart(6)} waiting and accounts: ${figures.join(', ')}`)
     }
@@ -97,7 +97,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
 
 async function fill(redis: Redis, model: string, size: number): Promise<void> {
   const member = (n: number) => `1\n1\n1\n1\nchat\naccount-${n}\nid-${n}`
-  await redis.sadd(needsKey(model), 'chat')
+  await redis.sadd(requirementsKey(model), 'chat')
   await redis.hset(waitingSumsKey(model), '', `${size} ${size} ${size}`)
   for (let from = 0; from < size; from += PAGE) {
     const numbers = Array.from({ length: Math.min(PAGE, size - from) }, (_, at) => from + at)

@@ -68,7 +68,7 @@ export type GenerationDeclined = {
    */
   readonly promptTokens: number
   /** If the reason is `misfit`, a feature or `window:N` that a worker needs to run the generation. Otherwise empty. */
-  readonly need: string
+  readonly requirement: string
   readonly blame: Blame
 }
 

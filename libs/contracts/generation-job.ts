@@ -34,7 +34,7 @@ export type Hold = z.infer<typeof Hold>
 /**
  * Everything a worker needs to run one generation, except its deadline: the generation's record has the deadline, in
  * Redis' time. Unknown fields are ignored, so that gateways and workers of two releases can run together. A feature
- * that a worker must not ignore is one of the record's needs.
+ * that a worker must not ignore is one of the record's requirements.
  */
 export const GenerationJob = z.object({
   id: z.string(),

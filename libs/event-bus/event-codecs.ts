@@ -67,14 +67,14 @@ const CODECS = {
   },
   'generation-declined': {
     code: 1,
-    toValue: (event) => [event.reason, event.promptTokens, event.need, event.blame],
+    toValue: (event) => [event.reason, event.promptTokens, event.requirement, event.blame],
     fromValue(value) {
-      const [reason, promptTokens, need, blame] = readArray(value)
+      const [reason, promptTokens, requirement, blame] = readArray(value)
       return {
         type: 'generation-declined',
         reason: readOneOf(reason, DECLINE_REASONS),
         promptTokens: readNumber(promptTokens),
-        need: readText(need),
+        requirement: readText(requirement),
         blame: readOneOf(blame, BLAMES),
       }
     },

@@ -10,7 +10,7 @@ export type Waiting = {
 }
 
 /**
- * Returns a function that counts all waiting generations of a model, whatever their needs. It reads one key of the
+ * Returns a function that counts all waiting generations of a model, whatever their requirements. It reads one key of the
  * model, so it works on a Cluster. It rejects when Redis does not answer.
  */
 export function createCountWaiting(redis: Redis | Cluster): (model: string) => Promise<Waiting> {

@@ -9,14 +9,14 @@ import {
   ALL_ACCOUNTS,
   idsKey,
   modelPrefix,
-  needsKey,
+  requirementsKey,
   promptKey,
   recordKey,
   settlementMarkKey,
   settlementStateKey,
   waitingSumsKey,
 } from '#libs/queue-redis/keys.ts'
-import { encodeNeeds, type Needs, type Serves } from './needs.ts'
+import { encodeRequirements, type Requirements, type Serves } from './requirements.ts'
 import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
@@ -41,16 +41,16 @@ export type Place = {
   readonly cost: number
   /** The part of the cost that does not depend on the used tokens. Every generation that runs pays it. */
   readonly fixedCost: number
-  /** A first lift is answered `busy` if the generations before its tag cost more than this. */
+  /** A first enqueue is answered `busy` if the generations before its tag cost more than this. */
   readonly mostAhead: number
 }
 
-/** The arguments of a lift. All lifts of one epoch carry the same job, needs, ids and prompt count. */
-export type Lifting = {
+/** The arguments of an enqueue. All enqueues of one epoch carry the same job, requirements, ids and prompt count. */
+export type Enqueueing = {
   readonly job: PackedJob
   readonly epoch: number
-  readonly needs: Needs
-  /** The tag that the first lift returned; null in the first lift, in which the script issues the tag. */
+  readonly requirements: Requirements
+  /** The tag that the first enqueue returned; null in the first enqueue, in which the script issues the tag. */
   readonly tag: number | null
   readonly place: Place
   readonly bounds: Bounds
@@ -69,9 +69,9 @@ export type Lifting = {
 /** The worker that a generation waits for. `hasSeat`: a seat of the conversation names this worker. */
 export type Home = { readonly worker: string; readonly hasSeat: boolean }
 
-export type Lift =
+export type EnqueueAnswer =
   /**
-   * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
+   * - `tag`: where the generation waits; the tag of epoch 1 is passed to later enqueues.
    * - `ahead`: how many other generations wait at that tag or before it.
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
    * - `home`: the worker that the generation waits for, if this call has given it one. For `heldMs`, only this worker may
@@ -85,7 +85,7 @@ export type Lift =
       readonly home: Home | null
     }
   /**
-   * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
+   * Only a first enqueue can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
    * generations that would wait before this one.
    */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
@@ -177,17 +177,17 @@ export type SettlementMark = { readonly runId: string; readonly committedMs: num
 
 /**
  * The generation's record: its one entry in the queue Redis, which decides who may run the generation and whether it is
- * settled. `lift`, `claim` and `settle` are one atomic script each and may be repeated, so an unanswered call is sent
+ * settled. `enqueue`, `claim` and `settle` are one atomic script each and may be repeated, so an unanswered call is sent
  * again. Every function rejects if Redis does not answer; the call may have been executed all the same.
  */
 export type GenerationRecord = {
   /**
-   * Sets the record to the epoch of `lifting`, and adds the generation to the waiting ones. A record that does not
+   * Sets the record to the epoch of `enqueueing`, and adds the generation to the waiting ones. A record that does not
    * exist is created. Nothing changes if the record is settled, is in a later epoch, or is already claimed in this
-   * epoch. A repeated lift keeps the generation's place. While Redis' memory is full, a first lift is refused with an
-   * OOM error; other lifts are not.
+   * epoch. A repeated enqueue keeps the generation's place. While Redis' memory is full, a first enqueue is refused with an
+   * OOM error; other enqueues are not.
    */
-  lift(lifting: Lifting): Promise<Lift>
+  enqueue(enqueueing: Enqueueing): Promise<EnqueueAnswer>
   /**
    * Gives the worker a waiting generation that it serves: near the front of the fair order one whose home is this worker,
    * else the first one that no other worker is waited for (`scripts/claim.lua`).
@@ -200,7 +200,7 @@ export type GenerationRecord = {
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client of the API waits
    * for this command. So the command is sent together with the connection's next other command (`withNextWrite`), such
-   * as the lift of another generation.
+   * as the enqueue of another generation.
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
@@ -227,22 +227,22 @@ export function createGenerationRecord(options: {
   const run = createRunScript(redis)
 
   return {
-    async lift(lifting) {
-      const { job, tag } = lifting
-      const isFirst = tag === null && lifting.epoch === 1
-      const script = isFirst ? 'first-lift' : 'lift'
+    async enqueue(enqueueing) {
+      const { job, tag } = enqueueing
+      const isFirst = tag === null && enqueueing.epoch === 1
+      const script = isFirst ? 'first-enqueue' : 'enqueue'
       const keys = [recordKey(job.model, job.id)]
       const send = async (request: Buffer | '') =>
-        readLift(await run(script, keys, toLiftArguments(lifting, { graceMs, request })))
-      const lift = await send('')
-      if (lift !== 'request') return lift
+        readEnqueue(await run(script, keys, toEnqueueArguments(enqueueing, { graceMs, request })))
+      const enqueue = await send('')
+      if (enqueue !== 'request') return enqueue
       const again = await send(job.requestBytes)
       if (again === 'request') throw new Error('the record asked for a request that it was sent')
       return again
     },
 
     async claim(model, { worker, nonce, serves, buried }) {
-      const keys = [needsKey(model)]
+      const keys = [requirementsKey(model)]
       const features = serves.features.join(' ')
       const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
@@ -349,18 +349,19 @@ const toLeft = (unserved: number) => (unserved > 0 ? { leavesUnserved: true as c
 
 const EMPTY = Buffer.alloc(0)
 
-/** Returns the arguments in the order of `scripts/lift.lua`. */
-function toLiftArguments(
-  lifting: Lifting,
+/** Returns the arguments in the order of `scripts/enqueue.lua`. */
+function toEnqueueArguments(
+  enqueueing: Enqueueing,
   { graceMs, request }: { graceMs: number; request: Buffer | '' },
 ): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
-  const { taken, sought, otherwise, heldMs } = lifting.seats
+  const { job, epoch, requirements, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } =
+    enqueueing
+  const { taken, sought, otherwise, heldMs } = enqueueing.seats
   return [
     modelPrefix(job.model),
     job.id,
     String(epoch),
-    encodeNeeds(needs),
+    encodeRequirements(requirements),
     tag === null ? '' : String(tag),
     place.accountId,
     String(place.weight),
@@ -375,7 +376,7 @@ function toLiftArguments(
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, {
       idCount: ids.length,
-      ...(lifting.choices !== null && { choices: [...lifting.choices] }),
+      ...(enqueueing.choices !== null && { choices: [...enqueueing.choices] }),
       promptTokens,
       ...(engineDeaths > 0 && { engineDeaths }),
     }),
@@ -391,7 +392,7 @@ function toLiftArguments(
   ]
 }
 
-function readLift(answer: unknown): Lift | 'request' {
+function readEnqueue(answer: unknown): EnqueueAnswer | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
     case 'waiting': {

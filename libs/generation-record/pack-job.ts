@@ -19,7 +19,7 @@ const INLINE_REQUEST_BYTES = 8_192
  */
 const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 
-/** A job as it is stored. The gateway packs a job once and passes the result to each of its lifts. */
+/** A job as it is stored. The gateway packs a job once and passes the result to each of its enqueues. */
 export type PackedJob = RecordFields & {
   /** The fields that the record does not have, as JSON, without a large request. */
   readonly jobText: string

@@ -48,11 +48,11 @@ const LATE_MS = 50
 
 /**
  * While memory is full, Redis refuses to begin a script that may write, unless the script has `allow-oom`. Of the
- * scripts that may write, only `first-lift` lacks this flag, so new work is refused, and admitted work goes on.
+ * scripts that may write, only `first-enqueue` lacks this flag, so new work is refused, and admitted work goes on.
  */
 const SCRIPTS = {
-  'first-lift': toScript('', 'shared', 'seats', 'lift'),
-  lift: toScript('flags=allow-oom', 'shared', 'seats', 'lift'),
+  'first-enqueue': toScript('', 'shared', 'seats', 'enqueue'),
+  enqueue: toScript('flags=allow-oom', 'shared', 'seats', 'enqueue'),
   claim: toScript('flags=allow-oom', 'shared', 'seats', 'claim'),
   settle: toScript('flags=allow-oom', 'shared', 'settle'),
   'count-waiting': toScript('flags=no-writes', 'count-waiting'),

@@ -5,9 +5,9 @@
 export type Seats = {
   /** The seats of the worker that claims the generation; two at most. */
   readonly taken: readonly string[]
-  /** The seats by which a first lift looks for the generation's home; the first one that exists counts. */
+  /** The seats by which a first enqueue looks for the generation's home; the first one that exists counts. */
   readonly sought: readonly string[]
-  /** The home of the generation if its first lift finds no seat; null: none. */
+  /** The home of the generation if its first enqueue finds no seat; null: none. */
   readonly otherwise: string | null
   /** For how long only its home may claim the generation; 2 s at most. */
   readonly heldMs: number

@@ -51,7 +51,7 @@ export const jobDate = (): string => new Date(wallClockMs()).toISOString()
  * generations.
  */
 const TIDY_AFTER_MS = 10_000
-/** A younger job is not removed, because it may belong to a generation that is being lifted. */
+/** A younger job is not removed, because it may belong to a generation that is being enqueued. */
 const SURPLUS_AGE_MS = 3_000
 /** The most jobs that one call of `clean` removes, so that the call keeps Redis busy for less than 5 ms. */
 const MOST_CLEANED = 500

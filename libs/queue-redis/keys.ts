@@ -37,13 +37,14 @@ export const promptKey = (model: string, id: string) => `${modelPrefix(model)}p:
 export const idsKey = (model: string, id: string) => `${modelPrefix(model)}i:${id}`
 
 /**
- * Sorted set of the generations that wait with these needs (`encodeNeeds`), by tag, then by arrival. Each member ends
+ * Sorted set of the generations that wait with these requirements (`encodeRequirements`), by tag, then by arrival. Each member ends
  * with the generation's id.
  */
-export const waitingKey = (model: string, needs: string) => `${modelPrefix(model)}waiting:${needs}`
+export const waitingKey = (model: string, requirements: string) =>
+  `${modelPrefix(model)}waiting:${requirements}`
 
-/** Set of all needs with which a generation waits. */
-export const needsKey = (model: string) => `${modelPrefix(model)}needs`
+/** Set of all requirements with which a generation waits. */
+export const requirementsKey = (model: string) => `${modelPrefix(model)}requirements`
 
 /**
  * Sorted set of all waiting generations by the time at which they expire (Redis ms). The length of the queue is the

@@ -74,7 +74,7 @@ test('a later turn goes to the worker that had the turn before, which has cached
   expect(cached.at(-1)).toBeGreaterThan(100)
 })
 
-test('a first turn goes to the calmest worker', async () => {
+test('a first turn goes to the least loaded worker', async () => {
   const first = async (number: number) => await send([{ role: 'user', content: `First turn ${number}` }])
   await expect.poll(await endsOf('placed', first)).toBeGreaterThan(0)
 })

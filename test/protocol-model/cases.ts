@@ -10,7 +10,7 @@ export const ANY_FAULTS: Budget = {
   'gateway-dies': 1,
   failover: 2,
   'answer-lost': 2,
-  'lift-delayed': 1,
+  'enqueue-delayed': 1,
   'worker-misjudged': 2,
   'gateway-misjudged': 1,
   'gateway-silent': 1,
@@ -68,8 +68,8 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
     breaks: NO_GOOD_END,
   },
   {
-    name: 'the fence is raised when the lift is answered',
-    weaker: { fenceRaised: 'lift-answered' },
+    name: 'the fence is raised when the enqueue is answered',
+    weaker: { fenceRaised: 'enqueue-answered' },
     faults: { total: 1, 'worker-misjudged': 1 },
     breaks: 'a token is doubled',
   },
@@ -161,7 +161,7 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
   {
     name: 'settling deletes the record',
     weaker: { tombstone: false },
-    faults: { total: 1, 'lift-delayed': 1, 'hang-up': 1 },
+    faults: { total: 1, 'enqueue-delayed': 1, 'hang-up': 1 },
     breaks: 'what was settled runs again',
   },
   {

@@ -1,5 +1,5 @@
 import type { Rules } from './rules.ts'
-import { lift, settle } from './scripts.ts'
+import { enqueue, settle } from './scripts.ts'
 import { MOST_EPOCHS, PLACES, TOKENS, released, withGateway, withMoreJobs, wrong } from './state.ts'
 import type { Gateway, Place, State, WorkerName } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
@@ -27,7 +27,7 @@ const OVER = {
   accepted: 0,
   ids: 0,
   deaths: 0,
-  liftWanted: false,
+  enqueueWanted: false,
   fencePending: false,
 } as const
 const DEAD = {
@@ -40,13 +40,13 @@ const DEAD = {
   keptUnder: null,
   run: 0,
 } as const
-const NEVER_WHEN_OVER = { 'hang-up': 0, 'lift-delayed': 0, 'worker-misjudged': 0 }
+const NEVER_WHEN_OVER = { 'hang-up': 0, 'enqueue-delayed': 0, 'worker-misjudged': 0 }
 const NEVER_WHEN_DEAD = { ...NEVER_WHEN_OVER, 'gateway-misjudged': 0, 'gateway-silent': 0 }
 
 function openSteps(state: State, rules: Rules): Step[] {
   const { gateway, store, run } = state
   const steps = [
-    ...(gateway.liftWanted ? liftSteps(state) : []),
+    ...(gateway.enqueueWanted ? enqueueSteps(state) : []),
     ...PLACES.flatMap((place) => eventSteps(state, place, rules)),
     ...watchSteps(state, rules),
     ...faultStep(state, { fault: 'hang-up', label: 'the caller hangs up' }, (left) =>
@@ -56,36 +56,40 @@ function openSteps(state: State, rules: Rules): Step[] {
   const settled = store.record !== null && store.record.settled !== null
   if (settled) steps.push(step('the gateway learns that it is settled', settledForIt(state)))
   if (gateway.run < run) {
-    const next = withGateway(state, { run, liftWanted: true })
-    steps.push(step('the gateway notices the failover and lifts again', next))
+    const next = withGateway(state, { run, enqueueWanted: true })
+    steps.push(step('the gateway notices the failover and enqueues again', next))
   }
   return steps
 }
 
-function liftSteps(state: State): Step[] {
+function enqueueSteps(state: State): Step[] {
   const { epoch, ids } = state.gateway
-  const label = `the gateway lifts to epoch ${epoch} with ${ids} ids`
-  const [lifted, answer] = lift(state, { epoch, ids })
-  // The job is sent together with the lift.
-  const next = answer === 'settled' ? settledForIt(lifted) : withMoreJobs(liftAnswered(lifted), 1)
+  const label = `the gateway enqueues to epoch ${epoch} with ${ids} ids`
+  const [enqueued, answer] = enqueue(state, { epoch, ids })
+  // The job is sent together with the enqueue.
+  const next = answer === 'settled' ? settledForIt(enqueued) : withMoreJobs(enqueueAnswered(enqueued), 1)
   return [
     step(label, next),
     ...faultStep(state, { fault: 'answer-lost', label: `${label}, but the answer is lost` }, (lost) => {
-      const [unanswered] = lift(lost, { epoch, ids })
+      const [unanswered] = enqueue(lost, { epoch, ids })
       return withMoreJobs(unanswered, 1)
     }),
-    ...faultStep(state, { fault: 'lift-delayed', label: `${label}, but Redis has not read it` }, (late) => ({
-      ...late,
-      delayedLift: { epoch, ids },
-    })),
+    ...faultStep(
+      state,
+      { fault: 'enqueue-delayed', label: `${label}, but Redis has not read it` },
+      (late) => ({
+        ...late,
+        delayedEnqueue: { epoch, ids },
+      }),
+    ),
   ]
 }
 
-function liftAnswered(state: State): State {
+function enqueueAnswered(state: State): State {
   const fence = state.gateway.fencePending
     ? { fencePending: false, worker: null, accepted: 0, fromAnew: false }
     : {}
-  return withGateway(state, { liftWanted: false, ...fence })
+  return withGateway(state, { enqueueWanted: false, ...fence })
 }
 
 /** A worker has settled the generation, so the gateway ends it as our fault. */
@@ -123,7 +127,7 @@ function eventSteps(state: State, place: Place, rules: Rules): Step[] {
   if (position !== worker.made + 1) return []
   if (worker.doing === 'ended')
     return [step(`the gateway receives the end from worker ${place}`, endReceived(state))]
-  if (worker.doing === 'running' || gateway.liftWanted) return []
+  if (worker.doing === 'running' || gateway.enqueueWanted) return []
   const label = `the gateway receives the hand-back of worker ${place}`
   const blame = worker.doing === 'handed-back' ? 'none' : worker.doing
   return [step(label, dispatchedAgain(state, rules, blame))]
@@ -165,7 +169,7 @@ function over(state: State, { due, settling }: { due: number; settling: boolean 
 function watchSteps(state: State, rules: Rules): Step[] {
   const { gateway, workers } = state
   const name = watched(state, rules)
-  if (gateway.liftWanted || gateway.fencePending || name === null) return []
+  if (gateway.enqueueWanted || gateway.fencePending || name === null) return []
   const worker = name === 'gone' ? null : workers[name]
   if (worker === null || !worker.up)
     return [step(`the gateway finds worker ${name} dead`, dispatchedAgain(state, rules, blameOfDead(state)))]
@@ -209,7 +213,7 @@ function blameOfDead({ gateway: { accepted, deaths } }: State): 'none' | 'presen
 /** The most deaths that are counted; more are not distinguished. */
 const MOST_DEATHS = 3
 
-/** Begins the next epoch: first raises the fence, then reads the ids for the lift. A poison request ends instead. */
+/** Begins the next epoch: first raises the fence, then reads the ids for the enqueue. A poison request ends instead. */
 function dispatchedAgain(state: State, rules: Rules, blame: 'none' | 'present' | 'suspect'): State {
   const { gateway } = state
   const counts = blame !== 'none' && (rules.deathsCounted === 'all' || gateway.delivered === 0)
@@ -225,7 +229,7 @@ function dispatchedAgain(state: State, rules: Rules, blame: 'none' | 'present' |
   const next = withGateway(counted, {
     epoch: gateway.epoch + 1,
     ids: gateway.delivered,
-    liftWanted: true,
+    enqueueWanted: true,
     ...fence,
   })
   return gateway.epoch === MOST_EPOCHS ? wrong(next, 'it is dispatched again and again') : next

@@ -26,7 +26,7 @@ function isLess(left: Uint32Array, right: Uint32Array): boolean {
 }
 
 function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): void {
-  const { gateway, earlier, delayedLift, left, workers } = state
+  const { gateway, earlier, delayedEnqueue, left, workers } = state
   const [first, second] = swap ? [workers[1], workers[0]] : workers
   words[0] = packWorker(first) * 65_536 + packWorker(second)
   words[1] = packStore(state.store, swap)
@@ -45,14 +45,14 @@ function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): vo
   word = word * 4 + (gateway.due ?? 3)
   word = word * 8 + (gateway.keptUnder ?? 7)
   words[4] = word * 8 + gateway.run
-  word = Number(gateway.liftWanted) * 4 + Number(gateway.fencePending) * 2 + Number(gateway.settling)
+  word = Number(gateway.enqueueWanted) * 4 + Number(gateway.fencePending) * 2 + Number(gateway.settling)
   word = word * 8 + state.run
   word = word * 8 + (state.mark ?? 7)
   word = word * 4 + (state.billed ?? 3)
   word = word * 4 + Number(state.keyMissing) * 2 + Number(state.misjudged)
   word = word * 4 + state.jobs
-  word = word * 8 + (delayedLift?.epoch ?? 0)
-  words[5] = word * 4 + (delayedLift?.ids ?? 0)
+  word = word * 8 + (delayedEnqueue?.epoch ?? 0)
+  words[5] = word * 4 + (delayedEnqueue?.ids ?? 0)
   word = left.total
   for (const fault of FAULTS) word = word * 4 + left[fault]
   words[6] = word

@@ -23,7 +23,7 @@ const NO_FAULTS: Budget = {
   'gateway-dies': 0,
   failover: 0,
   'answer-lost': 0,
-  'lift-delayed': 0,
+  'enqueue-delayed': 0,
   'worker-misjudged': 0,
   'gateway-misjudged': 0,
   'gateway-silent': 0,
@@ -64,7 +64,7 @@ function isGoodEnd({ gateway, workers, store, billed, misjudged }: State): boole
   return billed === gateway.due || (misjudged && (billed === 0 || gateway.due === 0))
 }
 
-/** Returns whether the gateway died after its lift without a settlement: then the hold stays until it expires. */
+/** Returns whether the gateway died after its enqueue without a settlement: then the hold stays until it expires. */
 function isSwept({ gateway, store, billed }: State): boolean {
   return gateway.doing === 'dead' && billed === null && store.record !== null
 }

@@ -7,8 +7,8 @@ export type Rules = {
    * own epoch (`same-epoch`), or only one that the worker it received from has claimed (`worker`, and `both`).
    */
   readonly settleFence: 'epoch' | 'same-epoch' | 'worker' | 'both'
-  /** When a gateway stops accepting the old epoch: before it reads the ids for the lift, or when that is answered. */
-  readonly fenceRaised: 'before-ids' | 'lift-answered'
+  /** When a gateway stops accepting the old epoch: before it reads the ids for the enqueue, or when that is answered. */
+  readonly fenceRaised: 'before-ids' | 'enqueue-answered'
   /** Whether events of the current epoch from another worker than the first one are refused. */
   readonly fenceHasWorker: boolean
   /** Whether a repeated claim compares epoch and settlement again before it hands out the same generation. */

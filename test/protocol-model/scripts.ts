@@ -2,8 +2,8 @@ import type { Rules } from './rules.ts'
 import { MOST_LOST_WRITES, type Place, type State, type Store, type WorkerName } from './state.ts'
 import { wrong } from './state.ts'
 
-/** Lifts the record to an epoch, recreating a lost one, and puts it among the waiting. Repeatable. */
-export function lift(
+/** Enqueues the record to an epoch, recreating a lost one, and puts it among the waiting. Repeatable. */
+export function enqueue(
   state: State,
   { epoch, ids }: { epoch: number; ids: number },
 ): readonly [State, 'waiting' | 'claimed' | 'superseded' | 'settled'] {
@@ -12,8 +12,8 @@ export function lift(
   if (record !== null && record.epoch > epoch) return [state, 'superseded']
   if (record !== null && record.epoch === epoch)
     return [state, record.worker === null ? 'waiting' : 'claimed']
-  const lifted = { epoch, worker: null, settled: null, ids, waiting: true, given: record?.given ?? NONE }
-  return [written(state, { ...state.store, record: lifted }), 'waiting']
+  const enqueued = { epoch, worker: null, settled: null, ids, waiting: true, given: record?.given ?? NONE }
+  return [written(state, { ...state.store, record: enqueued }), 'waiting']
 }
 
 const NONE = [0, 0] as const

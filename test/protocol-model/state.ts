@@ -20,8 +20,8 @@ export const FAULTS = [
   'failover',
   /** A command was executed, but its caller does not learn the answer. */
   'answer-lost',
-  /** A lift is executed some time after the gateway gave it up. */
-  'lift-delayed',
+  /** An enqueue is executed some time after the gateway gave it up. */
+  'enqueue-delayed',
   /** The gateway takes a living worker for dead. */
   'worker-misjudged',
   /** Workers take the living gateway for dead: it was silent and its key was gone. */
@@ -53,7 +53,7 @@ export type StoredRecord = {
   readonly worker: WorkerName | null
   /** The usage with which it was settled. */
   readonly settled: number | null
-  /** How many ids the lift of this epoch carried. */
+  /** How many ids the enqueue of this epoch carried. */
   readonly ids: number
   readonly waiting: boolean
   /** For each worker, the epoch that the claim with its current nonce was given; 0 for none. */
@@ -79,9 +79,9 @@ export type Gateway = {
   readonly accepted: number
   /** Tokens accepted in all epochs, which the client has received. */
   readonly delivered: number
-  /** Tokens that the lift of this epoch carries. */
+  /** Tokens that the enqueue of this epoch carries. */
   readonly ids: number
-  readonly liftWanted: boolean
+  readonly enqueueWanted: boolean
   /** With the weaker rule that raises the fence too late: events of the previous epoch are still accepted. */
   readonly fencePending: boolean
   /** Deaths of engines that ran the generation, and of workers from which no token came in their epoch. */
@@ -123,7 +123,7 @@ export type State = {
   readonly keyMissing: boolean
   /** Jobs of the queue that wait: each gives a worker a turn. */
   readonly jobs: number
-  readonly delayedLift: { readonly epoch: number; readonly ids: number } | null
+  readonly delayedEnqueue: { readonly epoch: number; readonly ids: number } | null
   readonly gateway: Gateway
   readonly workers: readonly [Worker, Worker]
   readonly billed: number | null
@@ -154,7 +154,7 @@ export function initialState(budget: Budget): State {
     run: 0,
     keyMissing: false,
     jobs: 0,
-    delayedLift: null,
+    delayedEnqueue: null,
     gateway: {
       doing: 'open',
       epoch: 1,
@@ -163,7 +163,7 @@ export function initialState(budget: Budget): State {
       accepted: 0,
       delivered: 0,
       ids: 0,
-      liftWanted: true,
+      enqueueWanted: true,
       fencePending: false,
       deaths: 0,
       due: null,

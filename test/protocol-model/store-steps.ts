@@ -1,16 +1,16 @@
 import type { Rules } from './rules.ts'
-import { lift } from './scripts.ts'
+import { enqueue } from './scripts.ts'
 import { MOST_JOBS, withMoreJobs, wrong, type State } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
 /** Returns the next steps of Redis and billing. */
 export function storeSteps(state: State, rules: Rules): Step[] {
-  const { store, run, mark, delayedLift, earlier } = state
+  const { store, run, mark, delayedEnqueue, earlier } = state
   const steps: Step[] = []
-  if (delayedLift !== null) {
-    const [lifted] = lift(state, delayedLift)
-    const label = `Redis executes the delayed lift to epoch ${delayedLift.epoch}`
-    steps.push(step(label, { ...lifted, delayedLift: null }))
+  if (delayedEnqueue !== null) {
+    const [enqueued] = enqueue(state, delayedEnqueue)
+    const label = `Redis executes the delayed enqueue to epoch ${delayedEnqueue.epoch}`
+    steps.push(step(label, { ...enqueued, delayedEnqueue: null }))
   }
   if (state.jobs > 0) {
     const lost = { fault: 'job-lost', label: 'a job is lost' } as const

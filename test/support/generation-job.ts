@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
-import type { Claiming, Lifting, Place } from '#libs/generation-record/generation-record.ts'
+import type { Claiming, Enqueueing, Place } from '#libs/generation-record/generation-record.ts'
 import { packJob } from '#libs/generation-record/pack-job.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
@@ -39,18 +39,18 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
 }
 
 /** Creates a place of an account of weight 1, for one token and without a narrow bound. */
-export function liftPlace(fields: Partial<Place> = {}): Place {
+export function enqueuePlace(fields: Partial<Place> = {}): Place {
   return { accountId: 'account-1', weight: 1, cost: 1, fixedCost: 0, mostAhead: 1_000_000, ...fields }
 }
 
-/** Creates a first lift without narrow bounds. */
-export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lifting> {
+/** Creates a first enqueue without narrow bounds. */
+export async function generationEnqueue(job: ChatJob, fields: Partial<Enqueueing> = {}): Promise<Enqueueing> {
   return {
     job: await packJob(job),
     epoch: 1,
-    needs: { features: ['chat'], window: 0 },
+    requirements: { features: ['chat'], window: 0 },
     tag: null,
-    place: liftPlace(),
+    place: enqueuePlace(),
     bounds: { accountBytes: 1_000_000_000, modelBytes: 1_000_000_000 },
     remainingMs: 60_000,
     ids: new Uint32Array(),
@@ -62,7 +62,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
   }
 }
 
-/** Creates a claim by a worker that serves every generation of `generationLift`. */
+/** Creates a claim by a worker that serves every generation of `generationEnqueue`. */
 export function generationClaim(fields: Partial<Claiming> = {}): Claiming {
   return {
     worker: 'worker-1',

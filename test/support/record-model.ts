@@ -1,10 +1,16 @@
-import type { Claiming, Lift, Place, Settled, Settler } from '#libs/generation-record/generation-record.ts'
+import type {
+  Claiming,
+  EnqueueAnswer,
+  Place,
+  Settled,
+  Settler,
+} from '#libs/generation-record/generation-record.ts'
 
-/** The arguments of a lift, without `expiry` and `memory`, which the model leaves out. */
-export type ModelLift = {
+/** The arguments of an enqueue, without `expiry` and `memory`, which the model leaves out. */
+export type ModelEnqueue = {
   id: string
   epoch: number
-  needs: { features: readonly string[]; window: number }
+  requirements: { features: readonly string[]; window: number }
   tag: number | null
   place: Place
   bounds: { accountBytes: number; modelBytes: number }
@@ -32,7 +38,7 @@ type Generation = {
 
 type Waiting = {
   id: string
-  needs: ModelLift['needs']
+  requirements: ModelEnqueue['requirements']
   tag: number
   place: Place
   bytes: number
@@ -116,8 +122,8 @@ export function createRecordModel() {
     finish,
     virtual: () => virtual,
 
-    lift(lifting: ModelLift): Lift {
-      const { id, epoch, needs, place, gateway, bytes, ids } = lifting
+    enqueue(enqueueing: ModelEnqueue): EnqueueAnswer {
+      const { id, epoch, requirements, place, gateway, bytes, ids } = enqueueing
       const known = generations.get(id)
       if (known?.settled) return { status: 'settled' }
       if (known !== undefined && known.epoch > epoch) return { status: 'superseded' }
@@ -133,7 +139,7 @@ export function createRecordModel() {
           home: null,
         }
       }
-      let tag = epoch > 1 ? 0 : lifting.tag
+      let tag = epoch > 1 ? 0 : enqueueing.tag
       let costAhead: number | null = null
       if (tag === null) {
         const next = nextPlace(place)
@@ -141,7 +147,7 @@ export function createRecordModel() {
         costAhead = costBefore(place.accountId, tag)
         if (costAhead > place.mostAhead) return { status: 'busy', reason: 'queue', ahead: costAhead }
         const account = bytesOf(ofAccount(place.accountId)) + bytes
-        const { accountBytes, modelBytes } = lifting.bounds
+        const { accountBytes, modelBytes } = enqueueing.bounds
         if (account > accountBytes || bytesOf(waiting) + bytes > modelBytes) {
           return { status: 'busy', reason: 'bytes', ahead: costAhead }
         }
@@ -150,7 +156,7 @@ export function createRecordModel() {
       const ahead = countAhead(tag)
       leave(id)
       generations.set(id, { epoch, place, gateway, tag, ids, worker: null, nonce: null, settled: null })
-      waiting.push({ id, needs, tag, place, bytes })
+      waiting.push({ id, requirements, tag, place, bytes })
       return { status: 'waiting', tag, ahead, costAhead, home: null }
     },
 
@@ -165,8 +171,9 @@ export function createRecordModel() {
       }
       for (;;) {
         const served = waiting.filter(
-          ({ needs }) =>
-            needs.features.every((word) => serves.features.includes(word)) && needs.window <= serves.window,
+          ({ requirements }) =>
+            requirements.features.every((word) => serves.features.includes(word)) &&
+            requirements.window <= serves.window,
         )
         const first = served.toSorted((a, b) => a.tag - b.tag)[0]
         const generation = generations.get(first?.id ?? '')

@@ -44,8 +44,8 @@ export type Simulated = {
   readonly refusals: readonly SimulatedRefusal[]
   /** The number of requests that were admitted after `measureFromMs`. */
   readonly admitted: number
-  /** The number of lifts that the record has refused after `measureFromMs`. */
-  readonly refusedLifts: number
+  /** The number of enqueues that the record has refused after `measureFromMs`. */
+  readonly refusedEnqueues: number
 }
 
 export type SimulatedRefusal = {
@@ -65,7 +65,7 @@ type Request = {
   prompt: number
   output: number
   admission: Admission
-  liftedMs: number
+  enqueuedMs: number
   gateway: Gateway
   next: () => void
 }
@@ -113,7 +113,7 @@ export function simulateQueue(given: {
   const waitsMs = new Map<string, number[]>()
   const refusals: SimulatedRefusal[] = []
   const open = new Map<string, { atMs: number; saidMs: number }[]>()
-  let [admitted, refusedLifts] = [0, 0]
+  let [admitted, refusedEnqueues] = [0, 0]
   const totals = createRunTotals(() => [])
   let running = 0
   let ids = 0
@@ -127,11 +127,11 @@ export function simulateQueue(given: {
     size: { ...anyCall.size, promptBytes: prompt * BYTES_PER_TOKEN, grammarTokens: 0 },
   })
 
-  const liftOf = (id: string, place: Admission['place'], accountBytes: number) =>
-    record.lift({
+  const enqueueOf = (id: string, place: Admission['place'], accountBytes: number) =>
+    record.enqueue({
       id,
       epoch: 1,
-      needs: { features: ['chat'], window: 0 },
+      requirements: { features: ['chat'], window: 0 },
       tag: null,
       place,
       bounds: { accountBytes, modelBytes: Infinity },
@@ -159,17 +159,17 @@ export function simulateQueue(given: {
       try {
         const admission = admit(callOf(account, prompt))
         const id = `g${(ids += 1)}`
-        const lifted = liftOf(id, admission.place, Infinity)
-        if (lifted.status === 'busy') {
-          if (nowMs() >= measureFromMs) refusedLifts += 1
+        const enqueued = enqueueOf(id, admission.place, Infinity)
+        if (enqueued.status === 'busy') {
+          if (nowMs() >= measureFromMs) refusedEnqueues += 1
           admission.leave()
-          return retry(admission.refuse(lifted))
+          return retry(admission.refuse(enqueued))
         }
         if (nowMs() >= measureFromMs) admitted += 1
         close(toName(at, account), account)
-        if (lifted.status === 'waiting' && lifted.costAhead !== null) admission.queued()
+        if (enqueued.status === 'waiting' && enqueued.costAhead !== null) admission.queued()
         const next = () => send(account, left - 1)
-        requests.set(id, { id, account, prompt, output, admission, liftedMs: nowMs(), gateway, next })
+        requests.set(id, { id, account, prompt, output, admission, enqueuedMs: nowMs(), gateway, next })
         fill()
       } catch (error) {
         retry(error)
@@ -184,11 +184,11 @@ export function simulateQueue(given: {
       if (claim.status === 'nothing') return
       const request = requests.get(claim.id)
       if (request === undefined) throw new Error('an unknown generation was claimed')
-      const { account, prompt, output, admission, liftedMs, gateway } = request
+      const { account, prompt, output, admission, enqueuedMs, gateway } = request
       running += 1
       admission.claimed()
       gateway.inputEstimate.learn(MODEL, { promptBytes: prompt * BYTES_PER_TOKEN }, prompt)
-      listOf(waitsMs, account.id).push(nowMs() - liftedMs)
+      listOf(waitsMs, account.id).push(nowMs() - enqueuedMs)
       const ms = (output + prompt * PREFILL_SHARE) * stepMs
       timers.add(ms, () => end(request, ms))
     }
@@ -217,7 +217,7 @@ export function simulateQueue(given: {
     timers.add(BEAT_MS, beat)
   }
 
-  /** Finds out which refusals are over: a lift that allows no bytes is refused for its bytes once there is room. */
+  /** Finds out which refusals are over: an enqueue that allows no bytes is refused for its bytes once there is room. */
   function probe(): void {
     for (const account of accounts) {
       for (const [at, gateway] of gateways.entries()) {
@@ -240,8 +240,8 @@ export function simulateQueue(given: {
     try {
       const admission = admit(callOf(account, 1))
       admission.leave()
-      const lifted = liftOf('probe', admission.place, -1)
-      return lifted.status === 'busy' && lifted.reason === 'bytes'
+      const enqueued = enqueueOf('probe', admission.place, -1)
+      return enqueued.status === 'busy' && enqueued.reason === 'bytes'
     } catch {
       return false
     }
@@ -262,7 +262,7 @@ export function simulateQueue(given: {
     if (arrivalsPerS !== undefined) timers.add(account.fromMs, () => arrive(account, arrivalsPerS))
   }
   timers.runUntil(untilMs)
-  return { tokens, waitsMs, refusals, admitted, refusedLifts }
+  return { tokens, waitsMs, refusals, admitted, refusedEnqueues }
 }
 
 const toName = (gateway: number, { id }: SimulatedAccount) => `${gateway} ${id}`

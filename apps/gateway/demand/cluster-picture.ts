@@ -50,7 +50,7 @@ export type ClusterPicture = {
    * Workers have turns in proportion to their slots, so that conversations with long pauses are spread as well. Returns
    * null if all workers are nearly full, or if only one worker is ready.
    */
-  findCalmest(model: string): string | null
+  findLeastLoaded(model: string): string | null
   /** Counts one generation more for the worker, until its next heartbeat. */
   notePlaced(model: string, worker: string): void
   /** Returns null if no ready worker serves the model. */
@@ -91,8 +91,8 @@ type ServedModel = {
   /** The sums over all workers. `running` includes the placed generations. */
   slots: number
   running: number
-  /** The answer of `findCalmest`; undefined if it may have changed. */
-  calmest: string | null | undefined
+  /** The answer of `findLeastLoaded`; undefined if it may have changed. */
+  leastLoaded: string | null | undefined
   /** The latest turn that a worker has had. */
   latestTurn: number
 }
@@ -134,7 +134,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       all.workers.delete(id)
       all.slots -= serving.slots
       all.running -= serving.running + serving.placed
-      all.calmest = undefined
+      all.leastLoaded = undefined
       if (all.workers.size === 0) models.delete(model)
     }
     return served
@@ -145,7 +145,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       workers: new Map(),
       slots: 0,
       running: 0,
-      calmest: undefined,
+      leastLoaded: undefined,
       latestTurn: 0,
     }
     models.set(model, all)
@@ -154,7 +154,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     all.running += serving.running
     // The turn before the worker's next one: a model that had no worker for a moment does not begin anew.
     all.latestTurn = Math.max(all.latestTurn, serving.turn - 1 / Math.max(1, serving.slots))
-    all.calmest = undefined
+    all.leastLoaded = undefined
   }
 
   return {
@@ -183,11 +183,11 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
         share: (allRunning * slots) / Math.max(1, allSlots),
       }
     },
-    findCalmest(model) {
+    findLeastLoaded(model) {
       const all = read(model)
       if (all === undefined || all.workers.size < 2) return null
-      if (all.calmest === undefined) all.calmest = findCalmest(all.workers)
-      return all.calmest
+      if (all.leastLoaded === undefined) all.leastLoaded = findLeastLoaded(all.workers)
+      return all.leastLoaded
     },
     notePlaced(model, worker) {
       const all = models.get(model)
@@ -195,7 +195,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       if (all === undefined || serving === undefined) return
       serving.placed += 1
       all.running += 1
-      all.calmest = undefined
+      all.leastLoaded = undefined
       // A worker does not keep the turns that it did not take.
       all.latestTurn = Math.max(all.latestTurn, serving.turn)
       serving.turn = all.latestTurn + 1 / Math.max(1, serving.slots)
@@ -218,7 +218,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   }
 }
 
-const NO_MODEL: ServedModel = { workers: new Map(), slots: 0, running: 0, calmest: null, latestTurn: 0 }
+const NO_MODEL: ServedModel = { workers: new Map(), slots: 0, running: 0, leastLoaded: null, latestTurn: 0 }
 
 function toServing(engines: readonly PicturedEngine[], before: Serving | undefined): Serving {
   const running = engines.reduce((sum, engine) => sum + engine.running, 0)
@@ -232,7 +232,7 @@ function toServing(engines: readonly PicturedEngine[], before: Serving | undefin
   }
 }
 
-function findCalmest(workers: ReadonlyMap<string, Serving>): string | null {
+function findLeastLoaded(workers: ReadonlyMap<string, Serving>): string | null {
   const candidates = Array.from(workers, ([id, { slots, running, placed, turn }]) => {
     const generations = running + placed
     return { id, busy: generations / slots, withNext: (generations + 1) / slots, turn }

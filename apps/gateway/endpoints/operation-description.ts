@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Dialect } from '../http/dialect.ts'
+import type { ApiStyle } from '../http/api-style.ts'
 import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 
@@ -24,7 +24,7 @@ export type OperationDescription = {
   /** The field of the request that contains the prompt. */
   readonly promptField?: string
   /** The conventions of the operation's keys and errors; absent: our own. */
-  readonly dialect?: Dialect
+  readonly style?: ApiStyle
   /** True if the operation needs no key. */
   readonly isPublic?: boolean
 }

@@ -10,7 +10,12 @@ import { checkJsonSize } from '../http/check-json-size.ts'
 import { readJsonText } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
 import { noteExactTexts } from './fields/exact-texts.ts'
-import { NO_CONVERSATION, toConversation, toSession, type Conversation } from '../generation/request/conversation.ts'
+import {
+  NO_CONVERSATION,
+  toConversation,
+  toSession,
+  type Conversation,
+} from '../generation/request/conversation.ts'
 import { refuseShortage } from '../generation/request/insufficient-credits.ts'
 import type { TakeBody } from '../http/body-budget.ts'
 import { refuseOversized } from './refuse-oversized.ts'

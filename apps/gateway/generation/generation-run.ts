@@ -254,7 +254,7 @@ class GenerationRun implements Run, RunningRequest {
     if (signal.aborted) return this.#endLeft(lost)
     const [progress, outputs] = [this.#progress, this.#outputs]
     const restart = progress.isGuided() && this.tokens() > 0
-    const { need, hold, engineDeaths } = await this.#deps.recovery(lost, {
+    const { requirement, hold, engineDeaths } = await this.#deps.recovery(lost, {
       job: this.#dispatched.job(),
       caller,
       progress,
@@ -266,7 +266,7 @@ class GenerationRun implements Run, RunningRequest {
     if (signal.aborted) return this.inbox.close()
     if (restart) outputs.restart()
     outputs.begin(0)
-    const queued = this.#dispatched.again({ need, hold, restart, engineDeaths })
+    const queued = this.#dispatched.again({ requirement, hold, restart, engineDeaths })
     // The call has raised the inbox to the next epoch.
     this.#tokensBefore = this.tokens()
     this.#vectorsBefore = this.#vectorCount

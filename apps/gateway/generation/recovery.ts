@@ -34,7 +34,7 @@ export type Recovery = (
     /** Returns the error of a generation whose model was not started in time. */
     readonly notStarted: () => ApiError
   },
-) => Promise<{ readonly need: string; readonly hold: Hold | null; readonly engineDeaths: number }>
+) => Promise<{ readonly requirement: string; readonly hold: Hold | null; readonly engineDeaths: number }>
 
 /**
  * A generation ends after this many engines have died while they ran it, even if no death proves that the generation
@@ -85,12 +85,12 @@ export function createRecovery(deps: {
     if (isPartlySent) throw interrupted('constrained')
     metrics.recoveries.inc({ reason: lost.reason })
     log.info({ requestId: job.id, model: job.model, reason: lost.reason }, 'a generation goes on elsewhere')
-    if (lost.type === 'stream-lost') return { need: '', hold: null, engineDeaths }
-    const window = /^window:(\d+)$/.exec(lost.need)
+    if (lost.type === 'stream-lost') return { requirement: '', hold: null, engineDeaths }
+    const window = /^window:(\d+)$/.exec(lost.requirement)
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
-    const { need, promptTokens } = lost
-    if (lost.reason !== 'hold-too-small') return { need, hold: null, engineDeaths }
-    return { need, hold: await reserve.exact(job, promptTokens), engineDeaths }
+    const { requirement, promptTokens } = lost
+    if (lost.reason !== 'hold-too-small') return { requirement, hold: null, engineDeaths }
+    return { requirement, hold: await reserve.exact(job, promptTokens), engineDeaths }
   }
 }
 

@@ -6,7 +6,7 @@ import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-err
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import { drainBody } from './drain-body.ts'
-import { isAnthropic, type Dialect } from './dialect.ts'
+import { isAnthropic, type ApiStyle } from './api-style.ts'
 import { toMessagesError } from './messages-error.ts'
 import { setRequestId } from './request-id.ts'
 import type { RecordFailure } from './request-metrics.ts'
@@ -18,7 +18,7 @@ declare module 'fastify' {
     /** The field of the body that has the prompt. It is the `param` of the error for a prompt that is too long. */
     promptField?: string
     /** The conventions of the route's keys and errors; absent: our own. */
-    dialect?: Dialect
+    style?: ApiStyle
   }
 }
 
@@ -91,7 +91,7 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
     // The failure is reported before the upload is drained, so that the log has the time of the failure.
     const failure = reportError(error, request)
     if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
-    sendError(reply, failure, inDialect(failure, request))
+    sendError(reply, failure, inStyle(failure, request))
   })
 }
 
@@ -146,7 +146,7 @@ export class UploadStalled extends Error {
 /** Both limits are the defaults of Node's parser. */
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
-function inDialect({ status, body }: PublicError, request: FastifyRequest): object {
+function inStyle({ status, body }: PublicError, request: FastifyRequest): object {
   return isAnthropic(request) ? toMessagesError(body, { requestId: request.id, status }) : body
 }
 

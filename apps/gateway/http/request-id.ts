@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isAnthropic } from './dialect.ts'
+import { isAnthropic } from './api-style.ts'
 
 /** A caller's own request id may be printable ASCII without spaces, which is safe in every log and header. */
 const WELL_FORMED = /^[\x21-\x7e]{1,128}$/

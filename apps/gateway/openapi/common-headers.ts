@@ -1,13 +1,13 @@
-import type { Dialect } from '../http/dialect.ts'
+import type { ApiStyle } from '../http/api-style.ts'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
-/** Returns the headers of every response in a dialect. */
-export function headersOf(dialect: Dialect | undefined) {
+/** Returns the headers of every response in a style. */
+export function headersOf(style: ApiStyle | undefined) {
   const id = { $ref: '#/components/headers/RequestId' }
   return {
     'x-request-id': id,
     'x-client-request-id': { $ref: '#/components/headers/ClientRequestId' },
-    ...(dialect === 'anthropic' && { 'request-id': id }),
+    ...(style === 'anthropic' && { 'request-id': id }),
   }
 }
 

@@ -3,7 +3,7 @@ import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import { toReference } from '#libs/http-contract/describe-document.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
-import type { Dialect } from '../http/dialect.ts'
+import type { ApiStyle } from '../http/api-style.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
 import { toMessagesError } from '../http/messages-error.ts'
 import { headersOf, WAITED_ANSWER } from './common-headers.ts'
@@ -71,37 +71,37 @@ const AFTER_WAIT: ReadonlySet<OperationError> = new Set([
   'model_unavailable',
 ])
 
-/** The name of the response component for an HTTP status in a dialect. */
-export function toErrorName(status: number, dialect?: Dialect): string {
-  return `${errorSchemaOf(dialect)}${status}`
+/** The name of the response component for an HTTP status in a style. */
+export function toErrorName(status: number, style?: ApiStyle): string {
+  return `${errorSchemaOf(style)}${status}`
 }
 
-/** The name of the schema of errors in a dialect. */
-export function errorSchemaOf(dialect?: Dialect): 'Error' | 'MessagesError' {
-  return dialect === undefined ? 'Error' : 'MessagesError'
+/** The name of the schema of errors in a style. */
+export function errorSchemaOf(style?: ApiStyle): 'Error' | 'MessagesError' {
+  return style === undefined ? 'Error' : 'MessagesError'
 }
 
 /** Returns OpenAPI response objects by name, one for each HTTP status. */
 export function describeErrors(
   errors: ReadonlySet<OperationError>,
-  dialect?: Dialect,
+  style?: ApiStyle,
 ): Record<string, object> {
   const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
   return Object.fromEntries(
     [...statuses].map(([status, codes]) => [
-      toErrorName(status, dialect),
-      describeStatus(status, codes, dialect),
+      toErrorName(status, style),
+      describeStatus(status, codes, style),
     ]),
   )
 }
 
-function describeStatus(status: number, codes: readonly OperationError[], dialect?: Dialect) {
+function describeStatus(status: number, codes: readonly OperationError[], style?: ApiStyle) {
   const wireCodes = new Set(codes.map((code) => API_ERRORS[code].wireCode))
   const retryAfter = codes.every((code) => API_ERRORS[code].retryAfter)
   return {
     description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
     headers: {
-      ...headersOf(dialect),
+      ...headersOf(style),
       ...(codes.some((code) => AFTER_WAIT.has(code)) ? WAITED_ANSWER : {}),
       ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
       ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
@@ -110,20 +110,20 @@ function describeStatus(status: number, codes: readonly OperationError[], dialec
       'application/json': {
         schema: {
           allOf: [
-            { $ref: toReference(errorSchemaOf(dialect)) },
+            { $ref: toReference(errorSchemaOf(style)) },
             { properties: { error: { properties: { code: { enum: [...wireCodes] } } } } },
           ],
         },
-        examples: Object.fromEntries(codes.map((code) => [code, { value: toExample(code, dialect) }])),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: toExample(code, style) }])),
       },
     },
   }
 }
 
-function toExample(code: OperationError, dialect?: Dialect): object {
+function toExample(code: OperationError, style?: ApiStyle): object {
   const { status, wireCode } = API_ERRORS[code]
   const body: ErrorBody = { error: { message: ROWS[code].message, type: 'api_error', code: wireCode } }
-  return dialect === undefined ? body : toMessagesError(body, { requestId: EXAMPLE_ID, status })
+  return style === undefined ? body : toMessagesError(body, { requestId: EXAMPLE_ID, status })
 }
 
 const EXAMPLE_ID = '0199aaaa-0000-7000-8000-000000000000'

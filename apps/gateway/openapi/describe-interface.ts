@@ -11,7 +11,7 @@ import type { BodyDescription, OperationDescription } from '../endpoints/operati
 import { responseCountDescription } from '../endpoints/responses/describe-count.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
 import { accountDescriptions } from '../endpoints/self-service/describe.ts'
-import type { Dialect } from '../http/dialect.ts'
+import type { ApiStyle } from '../http/api-style.ts'
 import { ErrorBody } from '../http/handle-error.ts'
 import { MessagesErrorBody } from '../http/messages-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
@@ -69,8 +69,8 @@ export function describeInterface() {
   })
 }
 
-function errorsOf(dialect?: Dialect) {
-  return new Set(OPERATIONS.filter((one) => one.dialect === dialect).flatMap(({ errors }) => errors))
+function errorsOf(style?: ApiStyle) {
+  return new Set(OPERATIONS.filter((one) => one.style === style).flatMap(({ errors }) => errors))
 }
 
 function bodiesOf({ request, answer, stream }: OperationDescription): BodyDescription[] {

@@ -6,13 +6,13 @@ import type {
   OperationDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
-import type { Dialect } from '../http/dialect.ts'
+import type { ApiStyle } from '../http/api-style.ts'
 import { headersOf, START_WAIT_PARAMETERS, WAITED_ANSWER } from './common-headers.ts'
 import { errorSchemaOf, toErrorName } from './describe-errors.ts'
 
 /** Returns the OpenAPI operation object. */
 export function describeOperation(operation: OperationDescription) {
-  const { request, answer, stream, errors, dialect } = operation
+  const { request, answer, stream, errors, style } = operation
   const mayWait = errors.includes('model_warming')
   const statuses = [...new Set(errors.map((code) => API_ERRORS[code].status))].toSorted((a, b) => a - b)
   return {
@@ -32,20 +32,17 @@ export function describeOperation(operation: OperationDescription) {
       [answer.status ?? 200]: {
         description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
         headers: {
-          ...headersOf(dialect),
+          ...headersOf(style),
           ...(mayWait ? WAITED_ANSWER : {}),
           ...describeHeaders(stream?.headers ?? {}),
         },
         content: {
           'application/json': describeBody(answer),
-          ...(stream === null ? {} : { 'text/event-stream': describeStream(stream, dialect) }),
+          ...(stream === null ? {} : { 'text/event-stream': describeStream(stream, style) }),
         },
       },
       ...Object.fromEntries(
-        statuses.map((status) => [
-          status,
-          { $ref: `#/components/responses/${toErrorName(status, dialect)}` },
-        ]),
+        statuses.map((status) => [status, { $ref: `#/components/responses/${toErrorName(status, style)}` }]),
       ),
     },
   }
@@ -65,13 +62,13 @@ function describeHeaders(headers: StreamDescription['headers']) {
 }
 
 /** Describes one event of the stream. Its `data` is text: JSON of the schema `event`, or of an error. */
-function describeStream({ event, areNamed, endsWithDone }: StreamDescription, dialect?: Dialect) {
+function describeStream({ event, areNamed, endsWithDone }: StreamDescription, style?: ApiStyle) {
   const json = (name: string) => ({
     type: 'string',
     contentMediaType: 'application/json',
     contentSchema: refer(name),
   })
-  const data = [json(event.name), json(errorSchemaOf(dialect))]
+  const data = [json(event.name), json(errorSchemaOf(style))]
   const events = Object.entries(event.examples).map(([name, value]) => [
     name,
     { data: JSON.stringify(value) },

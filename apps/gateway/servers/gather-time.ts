@@ -20,7 +20,7 @@ const SPAN_MS = 500
  *
  * In an idle process a call that waits only loses time. In a busy process, most of a call's cost is the wake-up of a
  * process: of this process, of billing and of PostgreSQL. Calls that are sent together share these wake-ups. Their
- * generations are then lifted and claimed together, so the lifts and claims share wake-ups as well.
+ * generations are then enqueued and claimed together, so the enqueues and claims share wake-ups as well.
  *
  * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */

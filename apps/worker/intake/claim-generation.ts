@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Claim, GenerationRecord } from '#libs/generation-record/generation-record.ts'
-import type { Serves } from '#libs/generation-record/needs.ts'
+import type { Serves } from '#libs/generation-record/requirements.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 
 /** Claims the next generation that this worker can run. Rejects if the record gives no answer. */

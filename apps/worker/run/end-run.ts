@@ -19,7 +19,7 @@ export type RunEnding =
       readonly status: 'declined'
       readonly reason: 'hold-too-small' | 'misfit'
       readonly promptTokens: number
-      readonly need: string
+      readonly requirement: string
     }
   /** The request cannot run; the error is public. */
   | { readonly status: 'refused'; readonly error: Omit<GenerationError, 'type'> }
@@ -132,12 +132,12 @@ export function createEndRun(deps: {
     run: RunningGeneration,
     given: Pick<GenerationDeclined, 'reason'> & Partial<Omit<GenerationDeclined, 'type'>>,
   ): void {
-    const { reason, promptTokens = 0, need = '', blame = 'none' } = given
+    const { reason, promptTokens = 0, requirement = '', blame = 'none' } = given
     const after = run.earlierTokens + run.output.tokens
-    log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, blame, after }, 'handed back')
+    log.info({ ...toLogFields(run), epoch: run.epoch, reason, requirement, blame, after }, 'handed back')
     run.span.event('handed-back', { reason })
     onHandBack(reason)
-    run.send([{ type: 'generation-declined', reason, promptTokens, need, blame }])
+    run.send([{ type: 'generation-declined', reason, promptTokens, requirement, blame }])
   }
 
   function fail(run: RunningGeneration, error: Omit<GenerationError, 'type'>): void {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
-import { LONG } from '#libs/generation-record/needs.ts'
+import { LONG } from '#libs/generation-record/requirements.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput } from './paid/cap-output.ts'
 import type { RunEnding } from './end-run.ts'
@@ -76,10 +76,10 @@ export function createRunChat(
       return { status: 'refused', error: promptListTooLong(job, promptTokens) }
     }
     if (fit.status === 'hold-too-small') {
-      return { status: 'declined', reason: fit.status, promptTokens, need: '' }
+      return { status: 'declined', reason: fit.status, promptTokens, requirement: '' }
     }
     if (fit.status === 'window-too-small') {
-      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, requirement: `window:${fit.window}` }
     }
     if (fit.status === 'prompt-too-long') {
       return { status: 'refused', error: promptTooLong(job, promptTokens) }
@@ -114,7 +114,7 @@ export function createRunChat(
     const known = isNew || calls.length > 1 ? await sentPrefixes.countKnown(cacheSalt, promptIds) : 0
     const computedTokens = promptIds.length - known
     if (!prefills.begin(run, isNew ? computedTokens : 0))
-      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: LONG }
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, requirement: LONG }
     throwIfStopped(run)
     quarantine.begin(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: run.earlierTokens, guided })

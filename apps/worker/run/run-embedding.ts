@@ -33,10 +33,10 @@ export function createRunEmbedding(deps: {
     if (tokenized.status === 'refused') return tokenized
     const { tokens: promptTokens, longest } = tokenized
     if (!coversInput(job.hold, promptTokens)) {
-      return { status: 'declined', reason: 'hold-too-small', promptTokens, need: '' }
+      return { status: 'declined', reason: 'hold-too-small', promptTokens, requirement: '' }
     }
     if (longest > contextWindow) {
-      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${longest}` }
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, requirement: `window:${longest}` }
     }
 
     quarantine.begin(run)

@@ -250,7 +250,7 @@ export function createRun(
       if (hasSentClaim && job.request.kind === 'chat') return
       const { promptTokens } = run.usage
       const declined = { type: 'generation-declined', reason: 'worker-stopping', promptTokens } as const
-      deps.send([{ ...declined, need: '', blame: 'none' }], [])
+      deps.send([{ ...declined, requirement: '', blame: 'none' }], [])
     },
     close() {
       if (closed) return

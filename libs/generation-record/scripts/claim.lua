@@ -1,13 +1,13 @@
 -- Gives a worker the generation with the lowest tag, among the waiting generations that it serves. Only this script
 -- decides which worker runs a generation.
 --
--- KEYS  1 needs
+-- KEYS  1 requirements
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
 --       6 by (boot id)   7… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
---           the worker may claim, ms since the generation began to wait in this epoch, how many sets of needs wait that the
+--           the worker may claim, ms since the generation began to wait in this epoch, how many sets of requirements wait that the
 --           worker does not serve }
---         { 'nothing', how many sets of needs wait that the worker does not serve }   also if an operator has paused the queue
+--         { 'nothing', how many sets of requirements wait that the worker does not serve }   also if an operator has paused the queue
 --         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
 -- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
@@ -66,8 +66,8 @@ local features, window, is_buried = {}, tonumber(ARGV[5]), {}
 for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
 for index = 7, #ARGV do is_buried[ARGV[index]] = true end
 
-local function is_served(needs)
-  for word in string.gmatch(needs, '%S+') do
+local function is_served(requirements)
+  for word in string.gmatch(requirements, '%S+') do
     local at_least = tonumber(string.match(word, '^window:(%d+)$'))
     if at_least then
       if at_least > window then return false end
@@ -78,9 +78,9 @@ local function is_served(needs)
   return true
 end
 
-local all_needs, served = call('SMEMBERS', needs_key), {}
-for _, needs in ipairs(all_needs) do
-  if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
+local all_requirements, served = call('SMEMBERS', requirements_key), {}
+for _, requirements in ipairs(all_requirements) do
+  if is_served(requirements) then table.insert(served, prefix .. 'waiting:' .. requirements) end
 end
 
 local has_homes = call('EXISTS', homes_key) == 1
@@ -111,11 +111,11 @@ local function find_own()
   local read = call('ZRANGE', home_key, '0', integer(LOOKED_AT - 1), 'WITHSCORES')
   for index = 1, #read, 2 do
     local member = read[index]
-    local _, needs = read_member(member)
-    local waiting_key = prefix .. 'waiting:' .. needs
+    local _, requirements = read_member(member)
+    local waiting_key = prefix .. 'waiting:' .. requirements
     if not call('ZSCORE', waiting_key, member) then
       call('ZREM', home_key, member)
-    elseif is_served(needs) then
+    elseif is_served(requirements) then
       return { member = member, tag = tonumber(read[index + 1]), key = waiting_key }
     end
   end
@@ -210,28 +210,28 @@ end
 for _ = 1, SWEPT_AT_MOST do
   local member, tag, held = take()
   if not member then
-    -- Lifts sweep as well. Without lifts, the claim that each worker makes every second finds nothing.
+    -- Enqueues sweep as well. Without enqueues, the claim that each worker makes every second finds nothing.
     sweep(now)
-    return { 'nothing', #all_needs - #served }
+    return { 'nothing', #all_requirements - #served }
   end
-  local id, needs, cost, weight, bytes, account = read_member(member)
+  local id, requirements, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
   local more = count_served()
-  if runs and more == 0 and #all_needs == 1 then
-    -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a whole.
-    call('DEL', needs_key, expiry_key, sums_key)
+  if runs and more == 0 and #all_requirements == 1 then
+    -- Nothing waits any more, whatever its requirements, so the keys that count the waiting generations are deleted as a whole.
+    call('DEL', requirements_key, expiry_key, sums_key)
   else
     -- If the worker serves one set only, `more` counts that set.
-    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
-    note_left(was_last, member, needs, cost, bytes, account)
+    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. requirements) == 0)
+    note_left(was_last, member, requirements, cost, bytes, account)
   end
   if runs then
     hand_out(id, record, member)
     advance_virtual(tag)
-    return claimed(id, record, math.max(0, more - held), #all_needs - #served)
+    return claimed(id, record, math.max(0, more - held), #all_requirements - #served)
   end
   if waits then
     local timing = record.epoch == '1' and integer(waited_ms(record)) or ''

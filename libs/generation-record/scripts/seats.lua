@@ -6,11 +6,11 @@
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'
 --   seat-ages  zset   seat → Redis ms of its last claim, or YOUNG_MS before it
 -- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
--- FORGOTTEN_SEATS, the oldest first. The seats of a generation whose lift found no seat have an age that is YOUNG_MS higher:
+-- FORGOTTEN_SEATS, the oldest first. The seats of a generation whose enqueue found no seat have an age that is YOUNG_MS higher:
 -- most requests are not continued, and their seats must not push out the seats of conversations. Both keys expire when
 -- nothing is claimed for ten minutes.
 --
--- A record stores the names of its seats, after the word YOUNG if its lift found no seat.
+-- A record stores the names of its seats, after the word YOUNG if its enqueue found no seat.
 --
 -- The home of a waiting generation is the worker that it waits for, mostly the worker of its seat. The record stores it as
 -- '<Redis ms> <worker>'. Until that time only its home claims the generation (`claim.lua`).

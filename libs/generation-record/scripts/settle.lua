@@ -13,7 +13,7 @@
 --   settled    an earlier call has settled it; the other fields are as in that call's answer
 --   stale      the call is for an epoch before the record's, or this worker has not claimed the generation
 --
--- A gateway's epoch may be higher than the record's, because a gateway raises its own epoch before it lifts. A gateway
+-- A gateway's epoch may be higher than the record's, because a gateway raises its own epoch before it enqueues. A gateway
 -- may settle a generation whose record was lost or has expired. A worker settles only a generation that it has claimed in
 -- this epoch, free of charge.
 local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]

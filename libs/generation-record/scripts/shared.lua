@@ -2,22 +2,22 @@
 -- waiting ones, and for ending a generation.
 --
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
---   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, weight, fixed, bytes, account (as it waits
+--   g:<id>            hash    the record: epoch, requirements, tag, arrival, cost, weight, fixed, bytes, account (as it waits
 --                             or has waited), gateway, stream, deadline (Redis ms); worker and nonce once claimed;
 --                             settled and usage at the end; seats and home (`seats.lua`); passed (`claim.lua`)
 --   j: p: i:<id>      string  job, large request, ids
 --   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
---   needs             set     all needs with which a generation waits
---   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
+--   requirements             set     all requirements with which a generation waits
+--   waiting:<requirements>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
 --   home:<worker>     zset    member → tag of the generations whose home is this worker; also some that do not wait any more
---   homes             string  exists for ten minutes after a lift has given a home; without it no generation has one
+--   homes             string  exists for ten minutes after an enqueue has given a home; without it no generation has one
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
 --                             all
 --   finish            zset    account → the tag at which the account has used its share; '' → the virtual time: the tag up
 --                             to which the model has served, which is the highest tag that was the lowest at a claim
 --   orphans           list    what a worker ended for a dead gateway: `name=value` lines, for billing (`observe.lua`)
--- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be
+-- A member is arrival, cost, weight, bytes, requirements, account and id, each on a line of its own, so that a member can be
 -- removed without its record.
 -- Values stay below 64 bytes, so that Redis stores a record compactly.
 --
@@ -25,7 +25,7 @@
 -- million tokens per second and model it counts single tokens for 285 years.
 local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG, ORPHANS_AT_MOST, ORPHAN_MS = 64, 60000, 1, 10000, 3600000
 local call, prefix = redis.call, ARGV[1]
-local needs_key, expiry_key, sums_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-sums'
+local requirements_key, expiry_key, sums_key = prefix .. 'requirements', prefix .. 'waiting-expiry', prefix .. 'waiting-sums'
 local finish_key, VIRTUAL = prefix .. 'finish', ''
 
 -- Redis writes a Lua number with 17 digits, which takes as long as a command, so integers are passed on as text.
@@ -38,20 +38,20 @@ local function exact(number)
   return string.format('%.17g', number)
 end
 
-local function to_member(id, needs, arrival, cost, weight, bytes, account)
-  return table.concat({ arrival, cost, weight, bytes, needs, account, id }, '\n')
+local function to_member(id, requirements, arrival, cost, weight, bytes, account)
+  return table.concat({ arrival, cost, weight, bytes, requirements, account, id }, '\n')
 end
 
 -- Returns the arguments of leave_waiting.
 local function recorded_member(id)
-  local parts = call('HMGET', prefix .. 'g:' .. id, 'needs', 'arrival', 'cost', 'weight', 'bytes', 'account')
+  local parts = call('HMGET', prefix .. 'g:' .. id, 'requirements', 'arrival', 'cost', 'weight', 'bytes', 'account')
   return to_member(id, unpack(parts)), parts[1], parts[3], parts[5], parts[6]
 end
 
 local function read_member(member)
-  local arrival, cost, weight, bytes, needs, account, id =
+  local arrival, cost, weight, bytes, requirements, account, id =
     string.match(member, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  return id, needs, cost, weight, bytes, account
+  return id, requirements, cost, weight, bytes, account
 end
 
 local function read_id(member)
@@ -86,18 +86,18 @@ local function add_to_sums(account, own, all, sign, cost, bytes)
   if #ended > 0 then call('HDEL', sums_key, unpack(ended)) end
 end
 
--- Updates the needs, the expiries and the sums after a member has left its set of needs. `was_last`: the set is empty.
-local function note_left(was_last, member, needs, cost, bytes, account)
-  if was_last then call('SREM', needs_key, needs) end
+-- Updates the requirements, the expiries and the sums after a member has left its set of requirements. `was_last`: the set is empty.
+local function note_left(was_last, member, requirements, cost, bytes, account)
+  if was_last then call('SREM', requirements_key, requirements) end
   call('ZREM', expiry_key, member)
   local own, all = read_sums(account)
   add_to_sums(account, own, all, -1, cost, bytes)
 end
 
-local function leave_waiting(member, needs, cost, bytes, account)
-  local waiting_key = prefix .. 'waiting:' .. needs
+local function leave_waiting(member, requirements, cost, bytes, account)
+  local waiting_key = prefix .. 'waiting:' .. requirements
   if call('ZREM', waiting_key, member) == 0 then return end
-  note_left(call('EXISTS', waiting_key) == 0, member, needs, cost, bytes, account)
+  note_left(call('EXISTS', waiting_key) == 0, member, requirements, cost, bytes, account)
 end
 
 -- Replaces the expected cost of a generation by its used cost, which is 0 if it never ran. The account's next
@@ -116,8 +116,8 @@ end
 local function sweep(now)
   local expired = call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)
   for _, member in ipairs(expired) do
-    local _, needs, cost, weight, bytes, account = read_member(member)
-    leave_waiting(member, needs, cost, bytes, account)
+    local _, requirements, cost, weight, bytes, account = read_member(member)
+    leave_waiting(member, requirements, cost, bytes, account)
     charge_used(account, 0, weight, tonumber(cost), 0)
   end
   return #expired

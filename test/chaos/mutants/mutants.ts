@@ -61,8 +61,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: DISPATCH,
-        from: 'this.#epoch = inbox.raise({ restart })\n    this.#ids = inbox.ids()',
-        to: 'this.#ids = inbox.ids()\n    await new Promise((resolve) => setTimeout(resolve, 2_500))\n    this.#epoch = inbox.raise({ restart })',
+        from: 'this.#epoch = inbox.raise({ restart })\n    const before = { ids: inbox.ids(), choices: inbox.choices() }',
+        to: 'const before = { ids: inbox.ids(), choices: inbox.choices() }\n    await new Promise((resolve) => setTimeout(resolve, 2_500))\n    this.#epoch = inbox.raise({ restart })',
       },
       { file: INBOX, from: 'event.after === this.#after', to: 'event.after >= 0' },
       // A loss ends the epoch as well.

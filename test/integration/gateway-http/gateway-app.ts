@@ -12,7 +12,11 @@ import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from '#apps/gateway/config.ts'
 import { createBodyThreads } from '#apps/gateway/endpoints/body-threads.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
-import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/request/generation-call.ts'
+import type {
+  Generate,
+  GenerationCall,
+  OutputEvent,
+} from '#apps/gateway/generation/request/generation-call.ts'
 import { createOwnAccount } from './own-account.ts'
 
 export const KEY = 'good-key'

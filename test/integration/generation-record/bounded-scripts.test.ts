@@ -5,13 +5,18 @@ import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord, type GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import {
   finishKey,
-  needsKey,
+  requirementsKey,
   VIRTUAL_TIME,
   waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
 } from '#libs/queue-redis/keys.ts'
-import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
+import {
+  generationClaim,
+  generationJob,
+  generationEnqueue,
+  enqueuePlace,
+} from '../../support/generation-job.ts'
 import { test as redisTest } from '../../support/redis-test.ts'
 
 // These tests have a Redis server of their own, so that its command counters count only the scripts.
@@ -29,7 +34,7 @@ const test = redisTest.extend('record', { scope: 'file' }, ({ redis }) =>
   createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 }),
 )
 
-test('a lift forgets at most 200 of 100,000 finishes that the virtual time has passed', async ({
+test('an enqueue forgets at most 200 of 100,000 finishes that the virtual time has passed', async ({
   redis,
   record,
 }) => {
@@ -37,9 +42,9 @@ test('a lift forgets at most 200 of 100,000 finishes that the virtual time has p
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
   await redis.zadd(finishKey(model), String(2 * MANY), VIRTUAL_TIME)
   const left = async () => (await redis.zcard(finishKey(model))) - 1
-  for (let lifts = 1; lifts <= 3; lifts += 1) {
-    expect((await arrive(record, model, `newcomer-${lifts}`)).tag).toBeGreaterThanOrEqual(2 * MANY)
-    expect(await left()).toBe(MANY - lifts * FINISHES + lifts)
+  for (let enqueues = 1; enqueues <= 3; enqueues += 1) {
+    expect((await arrive(record, model, `newcomer-${enqueues}`)).tag).toBeGreaterThanOrEqual(2 * MANY)
+    expect(await left()).toBe(MANY - enqueues * FINISHES + enqueues)
   }
 })
 
@@ -63,9 +68,9 @@ test('with 100,000 overdue generations and accounts, no call executes more comma
   const overdue = async () => await redis.zcard(waitingExpiryKey(model))
   const bound = OVERDUE * EACH + REST
 
-  const lift = await commandsOf(redis, async () => await arrive(record, model, 'newcomer'))
+  const enqueue = await commandsOf(redis, async () => await arrive(record, model, 'newcomer'))
   expect(await overdue()).toBe(MANY - OVERDUE + 1)
-  expect(lift).toBeLessThanOrEqual(bound)
+  expect(enqueue).toBeLessThanOrEqual(bound)
 
   const claim = await commandsOf(redis, async () => await record.claim(model, generationClaim()))
   expect(await overdue()).toBe(MANY - OVERDUE)
@@ -86,16 +91,16 @@ test('with 100,000 overdue generations and accounts, no call executes more comma
 const newModel = () => `model-${randomUUID()}`
 
 async function arrive(record: GenerationRecord, model: string, accountId: string) {
-  const place = liftPlace({ accountId, mostAhead: 10 * MANY })
-  const lift = await record.lift(await generationLift(generationJob({ model }), { place }))
-  if (lift.status !== 'waiting') throw new Error(`answered ${lift.status}`)
-  return lift
+  const place = enqueuePlace({ accountId, mostAhead: 10 * MANY })
+  const enqueue = await record.enqueue(await generationEnqueue(generationJob({ model }), { place }))
+  if (enqueue.status !== 'waiting') throw new Error(`answered ${enqueue.status}`)
+  return enqueue
 }
 
 /** Adds overdue generations without a record, each of a different account. */
 async function fill(redis: Redis, model: string) {
   const member = (n: number) => `1\n1\n1\n1\nchat\naccount-${n}\nid-${n}`
-  await redis.sadd(needsKey(model), 'chat')
+  await redis.sadd(requirementsKey(model), 'chat')
   await addPages(async (at) => {
     await redis.zadd(waitingKey(model, 'chat'), ...page(at, (n) => [String(n + 1), member(n)]))
     await redis.zadd(waitingExpiryKey(model), ...page(at, (n) => ['1', member(n)]))

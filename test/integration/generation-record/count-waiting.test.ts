@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { waitingExpiryKey } from '#libs/queue-redis/keys.ts'
 import { generationJob } from '../../support/generation-job.ts'
-import { claim, lift, lifted, redis, useRecord } from './record-under-test.ts'
+import { claim, enqueue, enqueued, redis, useRecord } from './record-under-test.ts'
 
 useRecord()
 
@@ -11,9 +11,9 @@ test('a model of which nothing waits has a count of zero and no oldest', async (
 })
 
 test('generations with different needs count together, and the first one gives the age', async () => {
-  const job = await lifted()
+  const job = await enqueued()
   const other = generationJob({ model: job.model })
-  await lift(other, { needs: { features: ['continue'], window: 4_096 } })
+  await enqueue(other, { requirements: { features: ['continue'], window: 4_096 } })
   const waiting = await createCountWaiting(redis)(job.model)
   expect(waiting.count).toBe(2)
   expect(waiting.oldestMs).toBeGreaterThanOrEqual(0)
@@ -21,9 +21,9 @@ test('generations with different needs count together, and the first one gives t
 })
 
 test('a claimed generation no longer counts, nor does one that has expired and was not swept', async () => {
-  const job = await lifted()
+  const job = await enqueued()
   const claimed = generationJob({ model: job.model })
-  await lift(claimed)
+  await enqueue(claimed)
   await claim(job)
   expect((await createCountWaiting(redis)(job.model)).count).toBe(1)
   const [member = ''] = await redis.zrange(waitingExpiryKey(job.model), '0', '0')

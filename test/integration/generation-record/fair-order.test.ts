@@ -16,11 +16,11 @@ useRecord()
 test('a flooding account waits behind its own generations, another account only behind the first of them', async () => {
   const model = newModel()
   const flood = await arriveMany(model, 'flooder', 50)
-  expect(flood.map(({ lift }) => lift)).toEqual(
+  expect(flood.map(({ enqueue }) => enqueue)).toEqual(
     flood.map((_, turn) => ({ status: 'waiting', tag: turn + 1, ahead: turn, costAhead: turn, home: null })),
   )
   const neighbour = await arrive(model, 'neighbour')
-  expect(neighbour.lift).toMatchObject({ status: 'waiting', tag: 1, ahead: 1 })
+  expect(neighbour.enqueue).toMatchObject({ status: 'waiting', tag: 1, ahead: 1 })
   expect([await claimId(model), await claimId(model)]).toEqual([flood[0]?.id, neighbour.id])
 })
 
@@ -57,7 +57,7 @@ test('a settlement may cost more than its tokens', async () => {
   const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 30 }
   const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
   await record.settle(model, settlement, { role: 'gateway', extraCost: 250 })
-  expect((await arrive(model, 'account', { cost: 10 })).lift).toMatchObject({ tag: 1 + 300 })
+  expect((await arrive(model, 'account', { cost: 10 })).enqueue).toMatchObject({ tag: 1 + 300 })
 })
 
 test('a settlement replaces the expected cost by the used tokens, once', async () => {
@@ -66,7 +66,7 @@ test('a settlement replaces the expected cost by the used tokens, once', async (
   const id = (await claimId(model)) ?? ''
   await end(model, id, [30, 50])
   await end(model, id, [3_000, 5_000])
-  expect((await arrive(model, 'account', { cost: 10 })).lift).toMatchObject({ tag: 1 + 80 / 2 })
+  expect((await arrive(model, 'account', { cost: 10 })).enqueue).toMatchObject({ tag: 1 + 80 / 2 })
 })
 
 test('a generation that used more than the virtual time has passed puts its account behind it again', async () => {
@@ -79,7 +79,7 @@ test('a generation that used more than the virtual time has passed puts its acco
   // Forgets the finish tag of the account.
   await arrive(model, 'newcomer')
   await end(model, first.id, [100_000, 300_000])
-  expect((await arrive(model, 'account')).lift).toMatchObject({ tag: 400_001 })
+  expect((await arrive(model, 'account')).enqueue).toMatchObject({ tag: 400_001 })
 })
 
 test('the fixed cost of a generation that ran is not given back, and that of one that never ran is', async () => {
@@ -89,19 +89,19 @@ test('the fixed cost of a generation that ran is not given back, and that of one
   await claimId(model)
   await end(model, ran.id, [10, 5])
   await hangUp(model, never.id)
-  expect((await arrive(model, 'account')).lift).toMatchObject({ tag: 1 + 55 })
+  expect((await arrive(model, 'account')).enqueue).toMatchObject({ tag: 1 + 55 })
 })
 
 test('a continuation of a lost run costs nothing more', async () => {
   const model = newModel()
-  const { id, lifting } = await arrive(model, 'account', { cost: 100 })
+  const { id, enqueueing } = await arrive(model, 'account', { cost: 100 })
   await claimId(model)
-  await record.lift({ ...lifting, epoch: 2, tag: 1 })
+  await record.enqueue({ ...enqueueing, epoch: 2, tag: 1 })
   await claimId(model)
-  await record.lift({ ...lifting, epoch: 3, tag: 1 })
+  await record.enqueue({ ...enqueueing, epoch: 3, tag: 1 })
   const usage = { promptTokens: 60, cachedTokens: 0, completionTokens: 20 }
   await record.settle(model, { id, epoch: 3, outcome: 'cancelled', ...usage }, { role: 'gateway' })
-  expect((await arrive(model, 'account')).lift).toMatchObject({ tag: 81 })
+  expect((await arrive(model, 'account')).enqueue).toMatchObject({ tag: 81 })
 })
 
 test('an account that used less than expected catches up without delaying a new one', async () => {
@@ -112,9 +112,9 @@ test('an account that used less than expected catches up without delaying a new 
   for (const id of ids.slice(0, 3)) await end(model, id, [1, 9])
   // The last generation of the account waits at 3,001 while its finish tag is 1,031, below the virtual time of 2,001.
   const next = await arriveMany(model, { accountId: 'account', cost: 1_000 }, 3)
-  expect(next.map(({ lift }) => lift)).toMatchObject([{ tag: 2_251 }, { tag: 2_501 }, { tag: 3_031 }])
+  expect(next.map(({ enqueue }) => enqueue)).toMatchObject([{ tag: 2_251 }, { tag: 2_501 }, { tag: 3_031 }])
   const newcomer = await arrive(model, 'newcomer')
-  expect(newcomer.lift).toMatchObject({ tag: 2_001, ahead: 0 })
+  expect(newcomer.enqueue).toMatchObject({ tag: 2_001, ahead: 0 })
   expect(await claimId(model)).toBe(newcomer.id)
 })
 
@@ -127,7 +127,7 @@ test('an account with nothing waiting keeps no credit', async () => {
   await claimId(model)
   await claimId(model)
   const next = await arriveMany(model, 'account', 2)
-  expect(next.map(({ lift }) => lift)).toMatchObject([{ tag: 501 }, { tag: 502 }])
+  expect(next.map(({ enqueue }) => enqueue)).toMatchObject([{ tag: 501 }, { tag: 502 }])
 })
 
 test('the cost ahead is that of the own generations and of the share of the others that come before', async () => {
@@ -136,33 +136,33 @@ test('the cost ahead is that of the own generations and of the share of the othe
   await arriveMany(model, { accountId: 'account', cost: 30 }, 3)
   // The tag is 91: 90 tokens of its own, and two of the other's four generations.
   const refused = await arrive(model, 'account', { mostAhead: 189 })
-  expect(refused.lift).toEqual({ status: 'busy', reason: 'queue', ahead: 190 })
-  expect((await arrive(model, 'account', { mostAhead: 190 })).lift).toMatchObject({ status: 'waiting' })
+  expect(refused.enqueue).toEqual({ status: 'busy', reason: 'queue', ahead: 190 })
+  expect((await arrive(model, 'account', { mostAhead: 190 })).enqueue).toMatchObject({ status: 'waiting' })
 })
 
 test('tags do not lose precision beyond fourteen digits', async () => {
   const model = newModel()
   await redis.zadd(finishKey(model), '1234567890123456', VIRTUAL_TIME)
-  const { lift, lifting, id } = await arrive(model, 'account', { cost: 1, weight: 2 })
-  expect(lift).toMatchObject({ tag: 1_234_567_890_123_456 })
+  const { enqueue, enqueueing, id } = await arrive(model, 'account', { cost: 1, weight: 2 })
+  expect(enqueue).toMatchObject({ tag: 1_234_567_890_123_456 })
   const next = await arrive(model, 'account', { cost: 1, weight: 4 })
-  expect(next.lift).toMatchObject({ tag: 1_234_567_890_123_456.5, ahead: 1 })
-  expect(await record.lift(lifting)).toEqual({ ...lift, costAhead: null })
+  expect(next.enqueue).toMatchObject({ tag: 1_234_567_890_123_456.5, ahead: 1 })
+  expect(await record.enqueue(enqueueing)).toEqual({ ...enqueue, costAhead: null })
   expect([await claimId(model), await claimId(model)]).toEqual([id, next.id])
-  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 1_234_567_890_123_456.5 })
+  expect((await arrive(model, 'newcomer')).enqueue).toMatchObject({ tag: 1_234_567_890_123_456.5 })
 })
 
 test('an account without waiting generations starts at the virtual time', async () => {
   const model = newModel()
   await arriveMany(model, 'flooder', 10)
   for (let turn = 0; turn < 6; turn += 1) await claimId(model)
-  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 6, ahead: 0 })
+  expect((await arrive(model, 'newcomer')).enqueue).toMatchObject({ tag: 6, ahead: 0 })
 })
 
 test('an account that hangs up all its waiting generations is not served later for it', async () => {
   const model = newModel()
   for (const { id } of await arriveMany(model, 'flooder', 30)) await hangUp(model, id)
-  expect((await arrive(model, 'flooder')).lift).toMatchObject({ tag: 1 })
+  expect((await arrive(model, 'flooder')).enqueue).toMatchObject({ tag: 1 })
 })
 
 test('finish tags that the virtual time has passed by the largest credit are dropped', async () => {

@@ -5,14 +5,14 @@ import {
   ALL_ACCOUNTS,
   finishKey,
   modelPrefix,
-  needsKey,
+  requirementsKey,
   VIRTUAL_TIME,
   waitingSumsKey,
   waitingExpiryKey,
 } from '#libs/queue-redis/keys.ts'
-import { encodeNeeds } from '#libs/generation-record/needs.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
-import { createRecordModel, type ModelClaim, type ModelLift } from '../../support/record-model.ts'
+import { encodeRequirements } from '#libs/generation-record/requirements.ts'
+import { generationClaim, generationJob, generationEnqueue } from '../../support/generation-job.ts'
+import { createRecordModel, type ModelClaim, type ModelEnqueue } from '../../support/record-model.ts'
 import { createRandom } from '../../support/random.ts'
 import { orphans, record, redis, settlements, useRecord, withReceipt } from './record-under-test.ts'
 
@@ -41,7 +41,7 @@ const SERVES = [
 
 useRecord()
 
-test(`${SEQUENCES} random sequences of lifts, claims and settlements answer as the model does`, async () => {
+test(`${SEQUENCES} random sequences of enqueues, claims and settlements answer as the model does`, async () => {
   const seen = new Map<string, number>()
   for (let first = 1; first <= SEQUENCES; first += AT_ONCE) {
     const seeds = Array.from({ length: AT_ONCE }, (_, index) => first + index)
@@ -51,12 +51,12 @@ test(`${SEQUENCES} random sequences of lifts, claims and settlements answer as t
   expect([...seen.keys()].toSorted()).toEqual([
     'claim claimed',
     'claim nothing',
-    'lift busy bytes',
-    'lift busy queue',
-    'lift claimed',
-    'lift settled',
-    'lift superseded',
-    'lift waiting',
+    'enqueue busy bytes',
+    'enqueue busy queue',
+    'enqueue claimed',
+    'enqueue settled',
+    'enqueue superseded',
+    'enqueue waiting',
     'settle recorded',
     'settle settled',
     'settle stale',
@@ -79,7 +79,7 @@ async function runSequence(seed: number, seen: Map<string, number>) {
   const trace: string[] = []
   const count = (answer: string) => seen.set(answer, (seen.get(answer) ?? 0) + 1)
 
-  async function lift() {
+  async function enqueue() {
     const job = pick(jobs)
     const epoch = pick([1, 1, 1, 2, 3])
     const ids = Array.from({ length: epoch === 1 ? 0 : below(4) }, () => below(2 ** 32))
@@ -93,24 +93,31 @@ async function runSequence(seed: number, seen: Map<string, number>) {
     const bytes = 600
     const bounds = { accountBytes: pick([bytes, 10 * bytes]), modelBytes: pick([3 * bytes, 10 * bytes]) }
     const tag = random() < 0.5 ? (tags.get(job.id) ?? null) : null
-    const needs = pick(NEEDS)
-    const lifting: ModelLift = {
+    const requirements = pick(NEEDS)
+    const enqueueing: ModelEnqueue = {
       id: job.id,
       gateway: job.gateway,
       epoch,
-      needs,
+      requirements,
       tag,
       place,
       bounds,
       bytes,
       ids,
     }
-    trace.push(`lift ${JSON.stringify(lifting)}`)
-    const real = await generationLift(job, { epoch, needs, tag, place, bounds, ids: Uint32Array.from(ids) })
-    const answer = await record.lift({ ...real, job: { ...real.job, bytes } })
-    expect(answer).toEqual(expected.lift(lifting))
+    trace.push(`enqueue ${JSON.stringify(enqueueing)}`)
+    const real = await generationEnqueue(job, {
+      epoch,
+      requirements,
+      tag,
+      place,
+      bounds,
+      ids: Uint32Array.from(ids),
+    })
+    const answer = await record.enqueue({ ...real, job: { ...real.job, bytes } })
+    expect(answer).toEqual(expected.enqueue(enqueueing))
     if (answer.status === 'waiting' && epoch === 1) tags.set(job.id, answer.tag)
-    count(`lift ${answer.status}${answer.status === 'busy' ? ` ${answer.reason}` : ''}`)
+    count(`enqueue ${answer.status}${answer.status === 'busy' ? ` ${answer.reason}` : ''}`)
   }
 
   async function claim() {
@@ -143,7 +150,8 @@ async function runSequence(seed: number, seen: Map<string, number>) {
 
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
-      for (let call = 0; call < CALLS; call += 1) await pick([lift, lift, lift, claim, claim, settle])()
+      for (let call = 0; call < CALLS; call += 1)
+        await pick([enqueue, enqueue, enqueue, claim, claim, settle])()
       expect(await readCounters(model)).toEqual(toCounters(expected))
     }
     for (const { id } of jobs) {
@@ -154,8 +162,10 @@ async function runSequence(seed: number, seen: Map<string, number>) {
     expect(await readCounters(model)).toEqual(toCounters(expected))
     expect(await readSettlements(model)).toEqual(expected.settlements)
     expect((await orphans(model)).map(toModelSettlement)).toEqual(expected.orphans)
-    const counters = [needsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
-    const sets = NEEDS.map((needs) => `${modelPrefix(model)}waiting:${encodeNeeds(needs)}`)
+    const counters = [requirementsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
+    const sets = NEEDS.map(
+      (requirements) => `${modelPrefix(model)}waiting:${encodeRequirements(requirements)}`,
+    )
     expect(await redis.exists(...counters, ...sets)).toBe(0)
   } catch (error) {
     throw new Error(`seed ${seed}:\n${trace.join('\n')}`, { cause: error })
@@ -177,11 +187,11 @@ const toUsage = (tokens: number) => {
 
 /** Reads the places of the accounts, and the sums that the record keeps beside its sets of waiting generations. They must agree with the sets. */
 async function readCounters(model: string) {
-  const [bytes, finish, sums, needs, members] = await Promise.all([
+  const [bytes, finish, sums, requirements, members] = await Promise.all([
     record.waitingBytes(model),
     redis.zrange(finishKey(model), '0', '-1', 'WITHSCORES'),
     redis.hgetall(waitingSumsKey(model)),
-    redis.smembers(needsKey(model)),
+    redis.smembers(requirementsKey(model)),
     redis.zrange(waitingExpiryKey(model), '0', '-1'),
   ])
   const pairs = Array.from({ length: finish.length / 2 }, (_, at) => finish.slice(2 * at, 2 * at + 2))
@@ -193,7 +203,7 @@ async function readCounters(model: string) {
     virtual,
     finish: ofAccounts,
     sums,
-    needs: needs.toSorted(),
+    requirements: requirements.toSorted(),
     ids: members.map((member) => member.split('\n').at(-1) ?? '').toSorted(),
   }
 }
@@ -210,7 +220,9 @@ function toCounters(expected: ReturnType<typeof createRecordModel>) {
     virtual: expected.virtual(),
     finish: Object.fromEntries(expected.finish),
     sums: Object.fromEntries([...byAccount].map(([account, list]) => [account, toSums(list)])),
-    needs: [...new Set(waiting.map(({ needs }) => encodeNeeds(needs)))].toSorted(),
+    requirements: [
+      ...new Set(waiting.map(({ requirements }) => encodeRequirements(requirements))),
+    ].toSorted(),
     ids: waiting.map(({ id }) => id).toSorted(),
   }
 }

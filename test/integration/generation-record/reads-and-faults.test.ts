@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { settlementMarkKey, settlementStateKey } from '#libs/queue-redis/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationEnqueue } from '../../support/generation-job.ts'
 import { createRedis } from '../../support/redis.ts'
 import {
   redis,
@@ -11,8 +11,8 @@ import {
   useRecord,
   GATEWAY,
   settlementOf,
-  lift,
-  lifted,
+  enqueue,
+  enqueued,
   largeRequest,
 } from './record-under-test.ts'
 
@@ -31,10 +31,10 @@ test('billing’s mark is read together with the run id, and one of another run 
 })
 
 test('a worker reads which generations are settled or gone', async () => {
-  const waiting = await lifted()
+  const waiting = await enqueued()
   const { model } = waiting
   const settled = generationJob({ model })
-  await lift(settled)
+  await enqueue(settled)
   await record.settle(model, settlementOf(settled), GATEWAY)
   const unknown = Array.from({ length: 300 }, () => randomUUID())
   const found = await record.settledOf(model, [waiting.id, ...unknown, settled.id])
@@ -49,7 +49,7 @@ test('the time is that of Redis', async () => {
   expect(readMs - Number(seconds) * 1_000).toBeLessThan(10_000)
 })
 
-test('while memory is full new work is refused, and what was admitted is claimed, lifted and settled', async () => {
+test('while memory is full new work is refused, and what was admitted is claimed, enqueued and settled', async () => {
   const server = await createRedis()
   const full = new Redis(server.url)
   try {
@@ -57,16 +57,18 @@ test('while memory is full new work is refused, and what was admitted is claimed
     const model = `model-${randomUUID()}`
     const [running, waiting, refused, lost] = [0, 0, 0, 0].map(() => generationJob({ model }))
     if (!running || !waiting || !refused || !lost) throw new Error('unreachable')
-    await own.lift(await generationLift(running))
-    await own.lift(await generationLift(waiting))
+    await own.enqueue(await generationEnqueue(running))
+    await own.enqueue(await generationEnqueue(waiting))
     await full.config('SET', 'maxmemory', '1')
 
-    await expect(own.lift(await generationLift(refused))).rejects.toThrow(/OOM/)
+    await expect(own.enqueue(await generationEnqueue(refused))).rejects.toThrow(/OOM/)
     expect(await own.claim(model, generationClaim())).toMatchObject({ status: 'claimed', id: running.id })
-    expect(await own.lift(await generationLift(waiting, { tag: 2 }))).toMatchObject({ status: 'waiting' })
-    const later = await generationLift(running, { epoch: 2, tag: 1, ids: Uint32Array.of(1, 2, 3) })
-    expect(await own.lift(later)).toMatchObject({ status: 'waiting' })
-    expect(await own.lift(await generationLift(lost, { tag: 3 }))).toMatchObject({ status: 'waiting' })
+    expect(await own.enqueue(await generationEnqueue(waiting, { tag: 2 }))).toMatchObject({
+      status: 'waiting',
+    })
+    const later = await generationEnqueue(running, { epoch: 2, tag: 1, ids: Uint32Array.of(1, 2, 3) })
+    expect(await own.enqueue(later)).toMatchObject({ status: 'waiting' })
+    expect(await own.enqueue(await generationEnqueue(lost, { tag: 3 }))).toMatchObject({ status: 'waiting' })
     expect(await own.claim(model, generationClaim())).toMatchObject({ status: 'claimed', epoch: 2 })
     expect(await own.settle(model, settlementOf(running, 2), GATEWAY)).toMatchObject({ status: 'recorded' })
     expect(await own.settle(model, settlementOf(waiting), GATEWAY)).toMatchObject({ waited: true })
@@ -74,7 +76,7 @@ test('while memory is full new work is refused, and what was admitted is claimed
     expect(await own.settledOf(model, [running.id, lost.id])).toEqual(new Set([running.id]))
 
     await full.config('SET', 'maxmemory', '0')
-    expect(await own.lift(await generationLift(refused))).toMatchObject({ status: 'waiting' })
+    expect(await own.enqueue(await generationEnqueue(refused))).toMatchObject({ status: 'waiting' })
   } finally {
     full.disconnect()
     await server.stop()
@@ -87,14 +89,14 @@ test('a server that was emptied receives the scripts and the record again', asyn
   try {
     const own = createGenerationRecord({ redis: client, self: 'self-1', graceMs: 60_000 })
     const job = generationJob({ request: largeRequest() })
-    const first = await generationLift(job)
-    expect(await own.lift(first)).toMatchObject({ tag: 1 })
+    const first = await generationEnqueue(job)
+    expect(await own.enqueue(first)).toMatchObject({ tag: 1 })
     await own.claim(job.model, generationClaim())
     await client.flushall()
     await client.script('FLUSH')
     expect(await own.claim(job.model, generationClaim())).toEqual({ status: 'nothing' })
     const ids = Uint32Array.of(5, 6)
-    expect(await own.lift({ ...first, epoch: 2, tag: 1, ids, promptTokens: 3 })).toMatchObject({
+    expect(await own.enqueue({ ...first, epoch: 2, tag: 1, ids, promptTokens: 3 })).toMatchObject({
       status: 'waiting',
     })
     const again = await own.claim(job.model, generationClaim())

@@ -8,12 +8,17 @@ import {
   type Claim,
   type Claiming,
   type GenerationRecord,
-  type Lift,
-  type Lifting,
+  type EnqueueAnswer,
+  type Enqueueing,
   type Place,
 } from '#libs/generation-record/generation-record.ts'
 import { orphansKey, settlementStreamKey } from '#libs/queue-redis/keys.ts'
-import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
+import {
+  generationClaim,
+  generationJob,
+  generationEnqueue,
+  enqueuePlace,
+} from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 export let redis: Redis
@@ -34,24 +39,24 @@ const USAGE = { promptTokens: 7, cachedTokens: 0, completionTokens: 3 }
 export const settlementOf = (job: ChatJob, epoch = 1) =>
   ({ id: job.id, epoch, outcome: 'completed', ...USAGE, receipt: 'receipt' }) as const
 
-export async function lift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lift> {
-  return await record.lift(await generationLift(job, fields))
+export async function enqueue(job: ChatJob, fields: Partial<Enqueueing> = {}): Promise<EnqueueAnswer> {
+  return await record.enqueue(await generationEnqueue(job, fields))
 }
 
 export async function claim(job: ChatJob, fields: Partial<Claiming> = {}): Promise<Claim> {
   return await record.claim(job.model, generationClaim(fields))
 }
 
-/** Lifts a job for a new model, so that it waits there alone. */
-export async function lifted(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
+/** Enqueues a job for a new model, so that it waits there alone. */
+export async function enqueued(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   const job = generationJob(fields)
-  expect(await lift(job)).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
+  expect(await enqueue(job)).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
   return job
 }
 
-/** Lifts a job for a new model and lets a worker claim it. */
+/** Enqueues a job for a new model and lets a worker claim it. */
 export async function claimed(fields: Partial<Claiming> = {}): Promise<ChatJob> {
-  const job = await lifted()
+  const job = await enqueued()
   expect(await claim(job, fields)).toMatchObject({ status: 'claimed', id: job.id })
   return job
 }
@@ -91,14 +96,14 @@ export const withReceipt = (job: ChatJob): ChatJob => ({
 
 const NEVER_RAN = { outcome: 'never-ran', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
 
-/** Lifts a new generation for the first time. */
+/** Enqueues a new generation for the first time. */
 export async function arrive(model: string, accountId: string, fields: Partial<Place> = {}) {
   const job = generationJob({ model })
-  const lifting = await generationLift(job, { place: liftPlace({ accountId, ...fields }) })
-  return { id: job.id, lifting, lift: await record.lift(lifting) }
+  const enqueueing = await generationEnqueue(job, { place: enqueuePlace({ accountId, ...fields }) })
+  return { id: job.id, enqueueing, enqueue: await record.enqueue(enqueueing) }
 }
 
-/** Lifts as many generations of an account, one after the other, as `arrive` does. */
+/** Enqueues as many generations of an account, one after the other, as `arrive` does. */
 export async function arriveMany(model: string, account: string | Partial<Place>, count: number) {
   const { accountId = '', ...fields } = typeof account === 'string' ? { accountId: account } : account
   const arrived = []

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Lifting } from '#libs/generation-record/generation-record.ts'
+import type { Enqueueing } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
-import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
+import {
+  generationClaim,
+  generationJob,
+  generationEnqueue,
+  enqueuePlace,
+} from '../../support/generation-job.ts'
 import { createRandom } from '../../support/random.ts'
 import { GATEWAY, record, settlementOf, useRecord } from './record-under-test.ts'
 
@@ -46,12 +51,12 @@ async function saturate(options: {
   async function waits(caller: number, arrivedAt: number): Promise<void> {
     const job = generationJob({ model })
     const seat = [`seat-${caller}`]
-    const seats: Lifting['seats'] = hasHome(caller)
+    const seats: Enqueueing['seats'] = hasHome(caller)
       ? { taken: seat, sought: seat, otherwise: null, heldMs: HELD_MS }
       : NO_SEATS
     turns.set(job.id, { caller, arrivedAt, job })
-    const place = liftPlace({ accountId: accountOf(caller), cost: 100, mostAhead: 1e9 })
-    expect(await record.lift(await generationLift(job, { seats, place }))).toMatchObject({
+    const place = enqueuePlace({ accountId: accountOf(caller), cost: 100, mostAhead: 1e9 })
+    expect(await record.enqueue(await generationEnqueue(job, { seats, place }))).toMatchObject({
       status: 'waiting',
     })
   }

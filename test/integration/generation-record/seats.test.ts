@@ -4,7 +4,7 @@ import {
   homeKey,
   JOB_QUEUE,
   modelPrefix,
-  needsKey,
+  requirementsKey,
   recordKey,
   seatAgesKey,
   seatsKey,
@@ -12,40 +12,51 @@ import {
   VIRTUAL_TIME,
   waitingExpiryKey,
 } from '#libs/queue-redis/keys.ts'
-import type { Lifting } from '#libs/generation-record/generation-record.ts'
+import type { Enqueueing } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS } from '#libs/generation-record/seats.ts'
-import { generationJob, liftPlace } from '../../support/generation-job.ts'
-import { claim, GATEWAY, lift, lifted, record, redis, settlementOf, useRecord } from './record-under-test.ts'
+import { generationJob, enqueuePlace } from '../../support/generation-job.ts'
+import {
+  claim,
+  GATEWAY,
+  enqueue,
+  enqueued,
+  record,
+  redis,
+  settlementOf,
+  useRecord,
+} from './record-under-test.ts'
 
 useRecord()
 
 const taking = (...taken: string[]) => ({ seats: { ...NO_SEATS, taken } })
 const seeking = (...sought: string[]) => ({ seats: { ...NO_SEATS, sought } })
-const of = (accountId: string, cost = 10, weight = 1) => ({ place: liftPlace({ accountId, cost, weight }) })
+const of = (accountId: string, cost = 10, weight = 1) => ({
+  place: enqueuePlace({ accountId, cost, weight }),
+})
 
 /** Lets a worker claim a generation that takes these seats, and returns the model. */
 async function seated(worker: string, seats: string[], model = generationJob().model): Promise<string> {
   const job = generationJob({ model })
-  await lift(job, taking(...seats))
+  await enqueue(job, taking(...seats))
   expect(await claim(job, { worker })).toMatchObject({ status: 'claimed', id: job.id })
   return model
 }
 
 async function seek(model: string, ...sought: string[]) {
   const job = generationJob({ model })
-  const answer = await lift(job, seeking(...sought))
+  const answer = await enqueue(job, seeking(...sought))
   await record.settle(model, settlementOf(job), GATEWAY)
   return answer.status === 'waiting' ? (answer.home?.worker ?? null) : answer.status
 }
 
 /** Waits as one generation with these fields, and returns its job. */
-async function waits(model: string, fields: Partial<Lifting> = {}) {
+async function waits(model: string, fields: Partial<Enqueueing> = {}) {
   const job = generationJob({ model })
-  await lift(job, fields)
+  await enqueue(job, fields)
   return job
 }
 
-test('a lift finds the worker that claimed the conversation last, by the first seat that exists', async () => {
+test('an enqueue finds the worker that claimed the conversation last, by the first seat that exists', async () => {
   const model = await seated('worker-1', ['one', 'hint'])
   await seated('worker-2', ['two', 'hint'], model)
   expect(await seek(model, 'three', 'one', 'two')).toBe('worker-1')
@@ -54,12 +65,12 @@ test('a lift finds the worker that claimed the conversation last, by the first s
   expect(await seek(generationJob().model, 'one')).toBeNull()
 })
 
-test('a generation that is lifted to the next epoch takes its seat to the next worker', async () => {
+test('a generation that is enqueued to the next epoch takes its seat to the next worker', async () => {
   const job = generationJob()
   const seats = { ...NO_SEATS, taken: ['one'], sought: ['one'] }
-  await lift(job, { seats })
+  await enqueue(job, { seats })
   await claim(job, { worker: 'worker-1' })
-  await lift(job, { seats, epoch: 2 })
+  await enqueue(job, { seats, epoch: 2 })
   await claim(job, { worker: 'worker-2' })
   expect(await seek(job.model, 'one')).toBe('worker-2')
 })
@@ -104,7 +115,7 @@ test('claims forget old seats, and the oldest ones beyond 50,000', async () => {
 test('the seats of conversations are forgotten after those of single requests', async () => {
   const model = await seated('worker-1', ['first'])
   const job = generationJob({ model })
-  await lift(job, { seats: { ...NO_SEATS, taken: ['second'], sought: ['first'] } })
+  await enqueue(job, { seats: { ...NO_SEATS, taken: ['second'], sought: ['first'] } })
   await claim(job, { worker: 'worker-1' })
   const [single, turn] = await redis.zmscore(seatAgesKey(model), 'first', 'second')
   expect(Number(turn) - Number(single)).toBeGreaterThanOrEqual(480_000)
@@ -114,7 +125,7 @@ test('the seats of conversations are forgotten after those of single requests', 
 const HELD = { ...NO_SEATS, heldMs: 2_000 }
 
 /** Waits as a generation whose home is this worker. */
-async function homed(model: string, home: string, fields: Partial<Lifting> = {}) {
+async function homed(model: string, home: string, fields: Partial<Enqueueing> = {}) {
   return await waits(model, { ...fields, seats: { ...HELD, otherwise: home } })
 }
 
@@ -133,17 +144,19 @@ async function withSeats() {
 
 test('a generation waits for the worker of its seat, else for the given one', async () => {
   const model = await seated('worker-1', ['one'])
-  const lifting = { ...HELD, sought: ['one'], otherwise: 'worker-2' }
+  const enqueueing = { ...HELD, sought: ['one'], otherwise: 'worker-2' }
   const [turn, first] = [generationJob({ model }), generationJob({ model })]
-  expect(await lift(turn, { seats: lifting })).toMatchObject({ home: { worker: 'worker-1', hasSeat: true } })
-  expect(await lift(first, { seats: { ...lifting, sought: ['two'] } })).toMatchObject({
+  expect(await enqueue(turn, { seats: enqueueing })).toMatchObject({
+    home: { worker: 'worker-1', hasSeat: true },
+  })
+  expect(await enqueue(first, { seats: { ...enqueueing, sought: ['two'] } })).toMatchObject({
     home: { worker: 'worker-2', hasSeat: false },
   })
-  expect(await lift(turn, { seats: lifting })).toMatchObject({ home: null })
+  expect(await enqueue(turn, { seats: enqueueing })).toMatchObject({ home: null })
   expect(await claim(turn, { worker: 'worker-2' })).toMatchObject({ id: first.id, waiting: 0 })
   expect(await claim(turn, { worker: 'worker-2' })).toEqual({ status: 'nothing' })
   expect(await claim(turn, { worker: 'worker-1' })).toMatchObject({ id: turn.id })
-  expect(await redis.exists(needsKey(model), waitingExpiryKey(model))).toBe(0)
+  expect(await redis.exists(requirementsKey(model), waitingExpiryKey(model))).toBe(0)
 })
 
 test('any worker claims a generation that has waited for its home long enough, or has left it', async () => {
@@ -160,7 +173,7 @@ test('a later epoch has no home', async () => {
   const model = await withSeats()
   const job = await homed(model, 'worker-2')
   await claim(job, { worker: 'worker-2' })
-  await lift(job, { epoch: 2, seats: { ...HELD, otherwise: 'worker-2' } })
+  await enqueue(job, { epoch: 2, seats: { ...HELD, otherwise: 'worker-2' } })
   expect(await claim(job)).toMatchObject({ id: job.id })
 })
 
@@ -232,7 +245,7 @@ test('a claim passes over 16 generations of other workers, and takes the first o
 })
 
 test('a paused queue gives no generation', async () => {
-  const job = await lifted()
+  const job = await enqueued()
   const meta = `${modelPrefix(job.model)}${JOB_QUEUE}:meta`
   await redis.hset(meta, 'paused', '1')
   expect(await claim(job)).toEqual({ status: 'nothing' })
@@ -261,7 +274,7 @@ test('a generation whose record has expired is removed although another one woul
   await redis.del(recordKey(model, gone.id))
   await sleep(WAIT_MS)
   expect(await claim(own)).toMatchObject({ id: own.id, waiting: 0 })
-  expect(await redis.exists(recordKey(model, gone.id), needsKey(model))).toBe(0)
+  expect(await redis.exists(recordKey(model, gone.id), requirementsKey(model))).toBe(0)
 })
 
 test('a generation that any worker claims, or that waits anew, leaves the set of its home', async () => {
@@ -270,7 +283,7 @@ test('a generation that any worker claims, or that waits anew, leaves the set of
   await endHold(elsewhere)
   expect(await claim(elsewhere)).toMatchObject({ id: elsewhere.id })
   expect(await redis.zcard(homeKey(model, 'worker-2'))).toBe(1)
-  await lift(anew, { epoch: 2 })
+  await enqueue(anew, { epoch: 2 })
   expect(await claim(anew, { worker: 'worker-2' })).toMatchObject({ id: anew.id, epoch: 2 })
   expect(await claim(anew, { worker: 'worker-2' })).toEqual({ status: 'nothing' })
   expect(await redis.exists(homeKey(model, 'worker-2'))).toBe(0)

@@ -6,7 +6,7 @@ import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/queue-redis/keys.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
-import { generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationJob, generationEnqueue } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 import {
   redis,
@@ -14,9 +14,9 @@ import {
   useRecord,
   GATEWAY,
   settlementOf,
-  lift,
+  enqueue,
   claim,
-  lifted,
+  enqueued,
   claimed,
   largeRequest,
   settlements,
@@ -48,7 +48,7 @@ test('every settlement of a gateway reaches billing, whatever somebody has writt
 })
 
 test('a settlement ends a generation that waits, and says so each time', async () => {
-  const job = await lifted()
+  const job = await enqueued()
   const settlement = { ...settlementOf(job), outcome: 'never-ran' } as const
   const answer = { worker: null, waited: true }
   expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'recorded', ...answer })
@@ -56,13 +56,13 @@ test('a settlement ends a generation that waits, and says so each time', async (
   expect(await claim(job)).toEqual({ status: 'nothing' })
 })
 
-test('a settlement of an unknown generation leaves a tombstone that a late lift meets', async () => {
+test('a settlement of an unknown generation leaves a tombstone that a late enqueue meets', async () => {
   const job = generationJob()
   const answer = { status: 'recorded', worker: null, waited: false }
   expect(await record.settle(job.model, settlementOf(job), GATEWAY)).toEqual(answer)
   expect(await redis.pttl(recordKey(job.model, job.id))).toBeGreaterThan(0)
   expect(await redis.pttl(recordKey(job.model, job.id))).toBeLessThanOrEqual(60_000)
-  expect(await lift(job)).toEqual({ status: 'settled' })
+  expect(await enqueue(job)).toEqual({ status: 'settled' })
   expect(await settlements(job.model)).toHaveLength(1)
 })
 
@@ -77,7 +77,7 @@ test('a gateway that is ahead of the record settles it', async () => {
 
 test('a settlement of an epoch before the record’s is stale', async () => {
   const job = await claimed()
-  await lift(job, { epoch: 2, tag: 1 })
+  await enqueue(job, { epoch: 2, tag: 1 })
   const stale = { status: 'stale', worker: null, waited: false }
   expect(await record.settle(job.model, settlementOf(job), GATEWAY)).toEqual(stale)
   expect(await claim(job)).toMatchObject({ epoch: 2 })
@@ -87,12 +87,12 @@ test('a worker settles only what it has claimed, in the epoch in which it claime
   const stale = { status: 'stale', worker: null, waited: false }
   const own = { role: 'worker', worker: 'worker-1' } as const
   const job = withReceipt(generationJob())
-  await lift(job)
+  await enqueue(job)
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
   await claim(job)
   expect(await record.settle(job.model, settlementOf(job, 2), own)).toEqual(stale)
   expect(await record.settle(job.model, settlementOf(job), { ...own, worker: 'worker-2' })).toEqual(stale)
-  await lift(job, { epoch: 2, tag: 1 })
+  await enqueue(job, { epoch: 2, tag: 1 })
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
   await claim(job)
   expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
@@ -109,9 +109,9 @@ test('a worker settles only what it has claimed, in the epoch in which it claime
 })
 
 test('after a settlement only the settled record is left, for a minute', async () => {
-  const job = await lifted({ request: largeRequest() })
+  const job = await enqueued({ request: largeRequest() })
   await claim(job)
-  await lift(job, { epoch: 2, tag: 1, ids: Uint32Array.of(1) })
+  await enqueue(job, { epoch: 2, tag: 1, ids: Uint32Array.of(1) })
   await claim(job)
   await record.settle(job.model, settlementOf(job, 2), GATEWAY)
   const parts = [jobKey, promptKey, idsKey].map((key) => key(job.model, job.id))
@@ -130,7 +130,7 @@ test('after a settlement only the settled record is left, for a minute', async (
 
 test('a settlement is sent together with the next command of its connection', async () => {
   // These calls load both scripts into the server.
-  const before = await lifted()
+  const before = await enqueued()
   const { model } = before
   await record.settle(model, settlementOf(before), GATEWAY)
   const own = await connectRedis({
@@ -144,13 +144,13 @@ test('a settlement is sent together with the next command of its connection', as
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const ownRecord = createGenerationRecord({ redis: own, self: 'self-1', graceMs: 60_000 })
-  const lifting = await generationLift(generationJob({ model }))
+  const enqueueing = await generationEnqueue(generationJob({ model }))
   const [single, several] = [vi.spyOn(own.stream, '_write'), vi.spyOn(own.stream, '_writev')]
 
   const settling = ownRecord.settle(model, settlementOf(generationJob({ model })), GATEWAY)
   await setImmediate()
   expect(single).not.toHaveBeenCalled()
-  const answers = await Promise.all([settling, ownRecord.lift(lifting)])
+  const answers = await Promise.all([settling, ownRecord.enqueue(enqueueing)])
   expect(answers.map(({ status }) => status)).toEqual(['recorded', 'waiting'])
   expect(several).toHaveBeenCalledOnce()
   expect(single).not.toHaveBeenCalled()

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
+import { createGenerationRecord, type Enqueueing } from '#libs/generation-record/generation-record.ts'
 import {
   modelPrefix,
-  needsKey,
+  requirementsKey,
   recordKey,
   waitingSumsKey,
   waitingExpiryKey,
@@ -13,8 +13,8 @@ import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import {
   generationClaim,
   generationJob,
-  generationLift,
-  liftPlace,
+  generationEnqueue,
+  enqueuePlace,
   queuedJob,
 } from '../../support/generation-job.ts'
 import { runs } from '../../support/long.ts'
@@ -35,7 +35,7 @@ const MANY = 1_000_000
 
 /** Expects that a model has no keys and no bytes of waiting generations. */
 async function expectNothingWaits(model: string) {
-  const counters = [needsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
+  const counters = [requirementsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
   expect(await redis.exists(...counters)).toBe(0)
   expect(await keysOf(model, 'waiting:*')).toEqual([])
   expect(await record.waitingBytes(model)).toBe(0)
@@ -62,14 +62,14 @@ test('the lowest tag goes first, whatever its needs; equal tags go in the order 
   const model = newModel()
   const arrived: string[] = []
   for (const [index, features] of [['chat'], ['chat', 'continue'], ['chat']].entries()) {
-    const place = liftPlace({ accountId: `account-${index}` })
+    const place = enqueuePlace({ accountId: `account-${index}` })
     // The ids are in descending order, so that the order of the ids does not decide.
     const job = generationJob({ model, id: `${9 - index}` })
-    await record.lift(await generationLift(job, { place, needs: { features, window: 0 } }))
+    await record.enqueue(await generationEnqueue(job, { place, requirements: { features, window: 0 } }))
     arrived.push(job.id)
   }
   const late = await arrive(model, 'account-0')
-  expect(late.lift).toMatchObject({ status: 'waiting', tag: 2, ahead: 3 })
+  expect(late.enqueue).toMatchObject({ status: 'waiting', tag: 2, ahead: 3 })
   const served = []
   for (let turn = 0; turn < 5; turn += 1) served.push(await claimId(model))
   expect(served).toEqual([...arrived, late.id, null])
@@ -80,10 +80,10 @@ test('a later epoch goes before all that waits, and advances no tag', async () =
   const [first, second] = await arriveMany(model, 'account', 3)
   if (!first || !second) throw new Error('unreachable')
   await claimId(model)
-  expect(await record.lift({ ...first.lifting, epoch: 2, tag: 1 })).toMatchObject({ tag: 0, ahead: 0 })
+  expect(await record.enqueue({ ...first.enqueueing, epoch: 2, tag: 1 })).toMatchObject({ tag: 0, ahead: 0 })
   expect(await claimId(model)).toBe(first.id)
-  expect((await arrive(model, 'account')).lift).toMatchObject({ tag: 4 })
-  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 1 })
+  expect((await arrive(model, 'account')).enqueue).toMatchObject({ tag: 4 })
+  expect((await arrive(model, 'newcomer')).enqueue).toMatchObject({ tag: 1 })
 })
 
 test('a generation with more than the allowed number ahead is refused and leaves nothing behind', async () => {
@@ -91,37 +91,42 @@ test('a generation with more than the allowed number ahead is refused and leaves
   await arriveMany(model, 'flooder', 5)
   const before = await keysOf(model, '*')
   const refused = await arrive(model, 'flooder', { mostAhead: 4 })
-  expect(refused.lift).toEqual({ status: 'busy', reason: 'queue', ahead: 5 })
+  expect(refused.enqueue).toEqual({ status: 'busy', reason: 'queue', ahead: 5 })
   expect((await keysOf(model, '*')).toSorted()).toEqual(before.toSorted())
-  expect((await arrive(model, 'flooder', { mostAhead: 5 })).lift).toMatchObject({ status: 'waiting', tag: 6 })
-  expect((await arrive(model, 'neighbour', { mostAhead: 1 })).lift).toMatchObject({
+  expect((await arrive(model, 'flooder', { mostAhead: 5 })).enqueue).toMatchObject({
+    status: 'waiting',
+    tag: 6,
+  })
+  expect((await arrive(model, 'neighbour', { mostAhead: 1 })).enqueue).toMatchObject({
     status: 'waiting',
     tag: 1,
   })
 })
 
-test('only a first lift is refused', async () => {
+test('only a first enqueue is refused', async () => {
   const model = newModel()
-  const { lifting } = await arrive(model, 'account')
+  const { enqueueing } = await arrive(model, 'account')
   await arriveMany(model, 'other', 5)
-  const narrow: Partial<Lifting> = {
-    place: liftPlace({ accountId: 'account', mostAhead: 0 }),
+  const narrow: Partial<Enqueueing> = {
+    place: enqueuePlace({ accountId: 'account', mostAhead: 0 }),
     bounds: { accountBytes: 0, modelBytes: 0 },
   }
-  expect(await record.lift({ ...lifting, ...narrow })).toMatchObject({ status: 'waiting', tag: 1 })
-  expect(await record.lift({ ...lifting, ...narrow, epoch: 2, tag: 1 })).toMatchObject({ status: 'waiting' })
-  const recreated = await generationLift(generationJob({ model }), { ...narrow, tag: 3 })
-  expect(await record.lift(recreated)).toMatchObject({ status: 'waiting', tag: 3 })
+  expect(await record.enqueue({ ...enqueueing, ...narrow })).toMatchObject({ status: 'waiting', tag: 1 })
+  expect(await record.enqueue({ ...enqueueing, ...narrow, epoch: 2, tag: 1 })).toMatchObject({
+    status: 'waiting',
+  })
+  const recreated = await generationEnqueue(generationJob({ model }), { ...narrow, tag: 3 })
+  expect(await record.enqueue(recreated)).toMatchObject({ status: 'waiting', tag: 3 })
 })
 
 test('bytes of an account, and of the model, are admitted up to their bound and refused above', async () => {
   const model = newModel()
-  const { lifting } = await arrive(model, 'account')
-  const bytes = lifting.job.bytes
+  const { enqueueing } = await arrive(model, 'account')
+  const bytes = enqueueing.job.bytes
   const within = async (accountId: string, accountBytes: number, modelBytes: number) => {
-    const place = liftPlace({ accountId })
+    const place = enqueuePlace({ accountId })
     const job = generationJob({ model })
-    return await record.lift(await generationLift(job, { place, bounds: { accountBytes, modelBytes } }))
+    return await record.enqueue(await generationEnqueue(job, { place, bounds: { accountBytes, modelBytes } }))
   }
   const busy = { status: 'busy', reason: 'bytes', ahead: 1 }
   expect(await within('account', 2 * bytes - 1, MANY)).toEqual(busy)
@@ -134,27 +139,27 @@ test('bytes of an account, and of the model, are admitted up to their bound and 
 
 test('a generation counts its bytes once while it waits, and gives them back when it is claimed', async () => {
   const model = newModel()
-  const { lifting } = await arrive(model, 'account')
-  const { bytes } = lifting.job
-  await record.lift(lifting)
-  await record.lift({ ...lifting, tag: 1 })
-  await record.lift({ ...lifting, tag: 1, epoch: 2 })
+  const { enqueueing } = await arrive(model, 'account')
+  const { bytes } = enqueueing.job
+  await record.enqueue(enqueueing)
+  await record.enqueue({ ...enqueueing, tag: 1 })
+  await record.enqueue({ ...enqueueing, tag: 1, epoch: 2 })
   expect(await record.waitingBytes(model)).toBe(bytes)
   expect(await redis.hgetall(waitingSumsKey(model))).toEqual({ account: `${bytes} 1 1`, '': `${bytes} 1 1` })
   await claimId(model)
   await expectNothingWaits(model)
-  await record.lift({ ...lifting, tag: 1, epoch: 3 })
+  await record.enqueue({ ...enqueueing, tag: 1, epoch: 3 })
   expect(await record.waitingBytes(model)).toBe(bytes)
 })
 
 test('a generation that is settled gives its bytes back once', async () => {
   const model = newModel()
-  const { id, lifting } = await arrive(model, 'account')
+  const { id, enqueueing } = await arrive(model, 'account')
   await arrive(model, 'account')
   await hangUp(model, id)
   await hangUp(model, id)
-  await record.lift(lifting)
-  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+  await record.enqueue(enqueueing)
+  expect(await record.waitingBytes(model)).toBe(enqueueing.job.bytes)
   expect(await redis.zcard(waitingExpiryKey(model))).toBe(1)
 })
 
@@ -163,10 +168,10 @@ test('a set of needs is registered while something waits in it', async () => {
   const ids = []
   for (const window of [0, 1_024, 1_024, 2_048]) {
     const job = generationJob({ model })
-    await record.lift(await generationLift(job, { needs: { features: ['chat'], window } }))
+    await record.enqueue(await generationEnqueue(job, { requirements: { features: ['chat'], window } }))
     ids.push(job.id)
   }
-  const registered = async () => (await redis.smembers(needsKey(model))).toSorted()
+  const registered = async () => (await redis.smembers(requirementsKey(model))).toSorted()
   expect(await registered()).toEqual(['chat', 'chat window:1024', 'chat window:2048'])
   expect(await redis.zcard(waitingKey(model, 'chat window:1024'))).toBe(2)
   await hangUp(model, ids[1] ?? '')
@@ -180,16 +185,16 @@ test('what waits beyond deadline and grace no longer counts, although its owner 
   const brief = createGenerationRecord({ redis, self: 'self-1', graceMs: 1 })
   const overdue = async (model: string) => {
     const job = generationJob({ model })
-    const place = liftPlace({ accountId: 'gone', cost: 500 })
-    await brief.lift(await generationLift(job, { remainingMs: 0, place }))
+    const place = enqueuePlace({ accountId: 'gone', cost: 500 })
+    await brief.enqueue(await generationEnqueue(job, { remainingMs: 0, place }))
     await expect.poll(async () => await redis.exists(recordKey(model, job.id))).toBe(0)
   }
   const model = newModel()
   await overdue(model)
   expect(await record.waitingBytes(model)).toBeGreaterThan(0)
-  const { lift, lifting } = await arrive(model, 'gone', { mostAhead: 0 })
-  expect(lift).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
-  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+  const { enqueue, enqueueing } = await arrive(model, 'gone', { mostAhead: 0 })
+  expect(enqueue).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
+  expect(await record.waitingBytes(model)).toBe(enqueueing.job.bytes)
 
   const claimed = newModel()
   await overdue(claimed)
@@ -213,12 +218,16 @@ test('one call sweeps at most 64 overdue generations', async () => {
   expect(await redis.zcard(waitingExpiryKey(model))).toBe(1)
 })
 
-test('a swept generation that is lifted again waits again', async () => {
+test('a swept generation that is enqueued again waits again', async () => {
   const model = newModel()
-  const { id, lifting } = await arrive(model, 'account')
+  const { id, enqueueing } = await arrive(model, 'account')
   await makeOverdue(model)
-  expect(await record.lift({ ...lifting, tag: 1 })).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
-  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+  expect(await record.enqueue({ ...enqueueing, tag: 1 })).toMatchObject({
+    status: 'waiting',
+    tag: 1,
+    ahead: 0,
+  })
+  expect(await record.waitingBytes(model)).toBe(enqueueing.job.bytes)
   expect(await claimId(model)).toBe(id)
 })
 
@@ -244,5 +253,5 @@ test('generations that are enqueued and hung up without a worker leave a bounded
   await expectNothingWaits(model)
   expect(await redis.llen(`${modelPrefix(model)}generations:wait`)).toBe(0)
   expect(await redis.xlen(`${modelPrefix(model)}generations:events`)).toBeLessThan(200)
-  expect((await arrive(model, 'account')).lift).toMatchObject({ ahead: 0 })
+  expect((await arrive(model, 'account')).enqueue).toMatchObject({ ahead: 0 })
 })

@@ -57,7 +57,7 @@ test('a Cluster replaces one of its masters: the models of the others go on mean
 
 /**
  * Kills the first master under load while a replica is behind, and checks the books. Returns the longest time, in ms,
- * in which no generation of a model could be lifted.
+ * in which no generation of a model could be enqueued.
  */
 async function killUnderLoad(
   models: readonly string[],

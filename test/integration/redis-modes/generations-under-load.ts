@@ -3,11 +3,11 @@ import { pino } from 'pino'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { createGenerationRecord, type Lift } from '#libs/generation-record/generation-record.ts'
+import { createGenerationRecord, type EnqueueAnswer } from '#libs/generation-record/generation-record.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { createJobPull, type JobPull } from '#libs/job-queue/pull-jobs.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
-import { generationClaim, generationJob, generationLift, queuedJob } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationEnqueue, queuedJob } from '../../support/generation-job.ts'
 
 const log = pino({ level: 'silent' })
 const RETRY_MS = 50
@@ -18,22 +18,22 @@ const READ_MARK_EVERY_MS = 100
 export type GenerationLoad = {
   /** Resolves when the generation's settlement is committed. Rejects when the load is stopped before. */
   run(model: string, settlement: Omit<Settlement, 'by'>): Promise<void>
-  /** Returns the longest time, in ms, without a successful lift of the model. */
+  /** Returns the longest time, in ms, without a successful enqueue of the model. */
   longestOutageMs(model: string): number
   /** Returns how many jobs a worker has taken. */
   jobs(model: string): number
   /**
-   * Returns how many lifts were repeated because no worker claimed, and how many settlements because the server
+   * Returns how many enqueues were repeated because no worker claimed, and how many settlements because the server
    * changed.
    */
-  repeats(): { lifts: number; settlements: number }
+  repeats(): { enqueues: number; settlements: number }
   stop(): Promise<void>
 }
 
 type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(isCommitted: boolean): void }
 
 /**
- * Does the work of gateway and worker on the queue, with the real record, jobs and settlements. A generation is lifted,
+ * Does the work of gateway and worker on the queue, with the real record, jobs and settlements. A generation is enqueued,
  * claimed and settled; each step is repeated until it is known to have happened.
  *
  * A settlement is kept until billing's mark covers it. The server's run id is noted before the settlement is sent, and
@@ -46,10 +46,10 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
   const record = createGenerationRecord({ redis: failFast, self: 'gateway-1', graceMs: 60_000 })
   const queue = createJobQueue({ redis: failFast, countWaiting: createCountWaiting(failFast) })
   const onClaim = new Map<string, () => void>()
-  const lifted = new Map<string, { lastMs: number; longestMs: number }>()
+  const enqueued = new Map<string, { lastMs: number; longestMs: number }>()
   const jobs = new Map<string, number>()
   const unsettled = new Map(models.map((model) => [model, new Set<KeptSettlement>()]))
-  const repeats = { lifts: 0, settlements: 0 }
+  const repeats = { enqueues: 0, settlements: 0 }
 
   const pulls = models.map((model) => {
     const pull = createJobPull({ redis: patient, model, log })
@@ -93,22 +93,22 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
     }
   }
 
-  async function liftUntilClaimed(model: string, id: string) {
+  async function enqueueUntilClaimed(model: string, id: string) {
     const { promise, resolve } = Promise.withResolvers<void>()
     onClaim.set(id, resolve)
-    const lifting = await generationLift(generationJob({ id, model }))
+    const enqueueing = await generationEnqueue(generationJob({ id, model }))
     let tag: number | null = null
-    for (let lifts = 0; !stopping.signal.aborted;) {
-      const lift: Lift | null = await record.lift({ ...lifting, tag }).catch(() => null)
-      if (lift === null) {
+    for (let enqueues = 0; !stopping.signal.aborted;) {
+      const enqueue: EnqueueAnswer | null = await record.enqueue({ ...enqueueing, tag }).catch(() => null)
+      if (enqueue === null) {
         await pause(RETRY_MS)
         continue
       }
-      lifts += 1
-      if (lifts > 1) repeats.lifts += 1
-      noteLift(model)
-      if (lift.status !== 'waiting') break
-      tag = lift.tag
+      enqueues += 1
+      if (enqueues > 1) repeats.enqueues += 1
+      noteEnqueue(model)
+      if (enqueue.status !== 'waiting') break
+      tag = enqueue.tag
       await queue.add(queuedJob(model, id)).catch(() => undefined)
       const again = pause(LIFT_AGAIN_MS).then(() => 'again')
       if ((await Promise.race([promise, again])) !== 'again') break
@@ -116,10 +116,10 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
     onClaim.delete(id)
   }
 
-  function noteLift(model: string) {
+  function noteEnqueue(model: string) {
     const nowMs = performance.now()
-    const { lastMs, longestMs } = lifted.get(model) ?? { lastMs: nowMs, longestMs: 0 }
-    lifted.set(model, { lastMs: nowMs, longestMs: Math.max(longestMs, nowMs - lastMs) })
+    const { lastMs, longestMs } = enqueued.get(model) ?? { lastMs: nowMs, longestMs: 0 }
+    enqueued.set(model, { lastMs: nowMs, longestMs: Math.max(longestMs, nowMs - lastMs) })
   }
 
   async function settleUntilCommitted(model: string, settlement: Omit<Settlement, 'by'>) {
@@ -154,10 +154,10 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
   const loops = [ofAllModels(claimAll, CLAIM_EVERY_MS), ofAllModels(readMark, READ_MARK_EVERY_MS)]
   return {
     async run(model, settlement) {
-      await liftUntilClaimed(model, settlement.id)
+      await enqueueUntilClaimed(model, settlement.id)
       await settleUntilCommitted(model, settlement)
     },
-    longestOutageMs: (model) => lifted.get(model)?.longestMs ?? Infinity,
+    longestOutageMs: (model) => enqueued.get(model)?.longestMs ?? Infinity,
     jobs: (model) => jobs.get(model) ?? 0,
     repeats: () => repeats,
     async stop() {

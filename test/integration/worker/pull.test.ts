@@ -9,7 +9,7 @@ import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createJobQueue, openJobQueue } from '#libs/job-queue/job-queue.ts'
 import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
-import { generationClaim, generationJob, generationLift, queuedJob } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationEnqueue, queuedJob } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 type TestWorker = {
@@ -65,18 +65,20 @@ async function setUp() {
     return opened
   }
 
-  /** Lifts a turn that waits for this worker. It has no job. */
-  async function liftHomed(home: string, heldMs: number) {
+  /** Enqueues a turn that waits for this worker. It has no job. */
+  async function enqueueHomed(home: string, heldMs: number) {
     const job = generationJob({ model })
     const seats = { ...NO_SEATS, taken: ['seat'], otherwise: home, heldMs }
-    expect(await record.lift(await generationLift(job, { seats }))).toMatchObject({ home: { worker: home } })
+    expect(await record.enqueue(await generationEnqueue(job, { seats }))).toMatchObject({
+      home: { worker: home },
+    })
     return queuedJob(model, job.id)
   }
 
-  async function lift() {
+  async function enqueue() {
     const job = generationJob({ model })
-    const lifting = await generationLift(job)
-    await Promise.all([record.lift(lifting), jobs.add(queuedJob(model, job.id))])
+    const enqueueing = await generationEnqueue(job)
+    await Promise.all([record.enqueue(enqueueing), jobs.add(queuedJob(model, job.id))])
     return job.id
   }
 
@@ -87,13 +89,13 @@ async function setUp() {
     (await countWaiting(model)).count,
   ]
 
-  return { startWorker, lift, liftHomed, jobs, claimedIds, counts }
+  return { startWorker, enqueue, enqueueHomed, jobs, claimedIds, counts }
 }
 
 test('a burst on two workers with one free slot each: each slot is given once, and each generation runs once', async () => {
-  const { startWorker, lift, claimedIds, counts } = await setUp()
+  const { startWorker, enqueue, claimedIds, counts } = await setUp()
   const workers = [startWorker(1), startWorker(1)]
-  const ids = await Promise.all(Array.from({ length: 20 }, lift))
+  const ids = await Promise.all(Array.from({ length: 20 }, enqueue))
   for (let ran = 2; ran <= 20; ran += 1) {
     await expect.poll(() => claimedIds).toHaveLength(ran)
     expect(workers.map(({ slots }) => slots.running())).toEqual([1, 1])
@@ -105,9 +107,9 @@ test('a burst on two workers with one free slot each: each slot is given once, a
 })
 
 test('a burst fills all free slots of all workers, and not one more', async () => {
-  const { startWorker, lift, claimedIds, counts } = await setUp()
+  const { startWorker, enqueue, claimedIds, counts } = await setUp()
   const workers = [startWorker(5), startWorker(7)]
-  await Promise.all(Array.from({ length: 40 }, lift))
+  await Promise.all(Array.from({ length: 40 }, enqueue))
   await expect.poll(() => claimedIds).toHaveLength(12)
   expect(workers.map(({ slots }) => slots.running())).toEqual([5, 7])
   expect(workers.map(({ state }) => state.most)).toEqual([5, 7])
@@ -118,20 +120,20 @@ test('a burst fills all free slots of all workers, and not one more', async () =
 })
 
 test('a turn is claimed by its home, which is asked to look, without a job', async () => {
-  const { startWorker, liftHomed, claimedIds, counts } = await setUp()
+  const { startWorker, enqueueHomed, claimedIds, counts } = await setUp()
   const { pull } = startWorker(1, 'home')
-  const { data } = await liftHomed('home', 2_000)
+  const { data } = await enqueueHomed('home', 2_000)
   pull.look()
   await expect.poll(() => claimedIds).toEqual([data.generation])
   expect(await counts()).toEqual([0, 0, 0])
 })
 
 test('a turn whose home does not claim it goes to a worker that waits for jobs', async () => {
-  const { startWorker, liftHomed, lift, jobs, claimedIds, counts } = await setUp()
-  await lift()
+  const { startWorker, enqueueHomed, enqueue, jobs, claimedIds, counts } = await setUp()
+  await enqueue()
   startWorker(1).running.shift()?.()
   await expect.poll(() => claimedIds).toHaveLength(1)
-  const job = await liftHomed('gone', 1)
+  const job = await enqueueHomed('gone', 1)
   startWorker(1)
   await jobs.add(job)
   await expect.poll(() => claimedIds).toContain(job.data.generation)

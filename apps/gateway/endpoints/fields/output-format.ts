@@ -9,7 +9,7 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { checkTextGrammar } from './check-text-grammar.ts'
 import { DIFFER } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
-import { parseDialect } from './parse-dialect.ts'
+import { parseEitherForm } from './parse-either-form.ts'
 import { ShortText } from './short-text.ts'
 import {
   isTextFormatType,
@@ -38,7 +38,7 @@ export type NamedFormat =
   | (JsonSchemaFormat & { name: string | null })
   | PlacedTextFormat
 
-const Dialects = z.union([
+const Forms = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
   z.object({ type: z.literal('json_object'), schema: JsonSchema }),
   z.object({ type: z.literal('json_schema'), json_schema: NamedSchema }),
@@ -62,13 +62,13 @@ export const ResponseFormat = z
     )
     // Together and Fireworks write the schema beside the type `json_object`.
     if (type === 'json_object' && !hasSchema) return { type: 'json-object' }
-    const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
+    const read = parseEitherForm(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
     const { value, text } = read.schema
     const name = read.name ?? null
     return { type: 'json-schema', schema: value, ...(text !== undefined && { schemaText: text }), name }
   })
-  .meta({ ...documentedAs(Dialects), description: 'The format to which the output text is constrained.' })
+  .meta({ ...documentedAs(Forms), description: 'The format to which the output text is constrained.' })
 
 /**
  * Returns the one format that the fields ask for. The keys of `given` and `structured` are the names of fields of the

@@ -6,7 +6,7 @@ import { BOOLEAN } from './field-texts.ts'
 
 const EFFORTS = [...ReasoningEffort.options, 'none'] as const
 
-/** An effort in a dialect whose name for `off` is `none`. */
+/** An effort of an interface whose name for `off` is `none`. */
 const EffortOrNone = z
   .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
   .transform((effort) => (effort === 'none' ? 'off' : effort))

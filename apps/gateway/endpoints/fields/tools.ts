@@ -12,7 +12,7 @@ import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
-import { parseDialect } from './parse-dialect.ts'
+import { parseEitherForm } from './parse-either-form.ts'
 import { shortText, ShortText } from './short-text.ts'
 import {
   createFindTools,
@@ -39,7 +39,7 @@ export const FunctionDefinition = z.object(
 
 const OtherType = ShortText.meta({ not: { const: 'function' } })
 
-const ToolDialects = z.union([
+const ToolForms = z.union([
   z.object({ type: z.literal('function'), function: FunctionDefinition }),
   z.object({ type: z.literal('function'), ...FunctionDefinition.shape }),
   z.object({
@@ -91,12 +91,12 @@ export const Tool = z
     }
     if (tool.type !== 'function')
       return [{ type: tool.type, definition: null, path: '', schemaField: 'parameters' }]
-    const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
+    const read = parseEitherForm(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const path = tool['function'] == null ? '' : 'function.'
     return [{ type: tool.type, definition: toDefinition(read), path, schemaField: 'parameters' }]
   })
-  .meta(documentedAs(ToolDialects))
+  .meta(documentedAs(ToolForms))
 
 export function toDefinition(given: z.output<typeof FunctionDefinition>): ToolDefinition {
   const { name, description = null, parameters, strict } = given
@@ -140,7 +140,7 @@ const AllowedTool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): WantedTool | null => {
     if (tool.type !== 'function' && tool.type !== 'namespace') return null
-    const read = parseDialect(FunctionName, tool, { nestedUnder: tool.type, context }) ?? z.NEVER
+    const read = parseEitherForm(FunctionName, tool, { nestedUnder: tool.type, context }) ?? z.NEVER
     return tool.type === 'function' ? read : { namespace: read.name }
   })
   .meta(documentedAs(z.union([NestedName, FlatName, z.object({ type: OtherType })])))
@@ -153,7 +153,7 @@ const AllowedTools = z.object(
   'expected an object with mode and tools',
 )
 
-const ChoiceDialects = z.union([
+const ChoiceForms = z.union([
   CHOICE_MODES,
   NestedName,
   FlatName,
@@ -176,14 +176,14 @@ const Choice = z
   .transform((choice, context): WantedChoice => {
     if (typeof choice === 'string') return choice === 'any' ? 'required' : choice
     if (choice.type === 'function') {
-      return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+      return parseEitherForm(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
     }
     if (choice.type !== 'allowed_tools') return { otherType: choice.type }
-    const read = parseDialect(AllowedTools, choice, { nestedUnder: 'allowed_tools', context })
+    const read = parseEitherForm(AllowedTools, choice, { nestedUnder: 'allowed_tools', context })
     if (read === undefined) return z.NEVER
     return { mode: read.mode, allowed: read.tools.filter((tool) => tool !== null) }
   })
-  .meta(documentedAs(ChoiceDialects))
+  .meta(documentedAs(ChoiceForms))
 
 /** The tool fields of chat completions and Responses. */
 export const TOOL_FIELDS = {

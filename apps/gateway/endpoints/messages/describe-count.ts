@@ -23,5 +23,5 @@ export const messageCountDescription: OperationDescription = {
   stream: null,
   errors: COUNT_ERRORS,
   promptField: 'messages',
-  dialect: 'anthropic',
+  style: 'anthropic',
 }

@@ -102,5 +102,5 @@ export const messagesDescription: OperationDescription = {
   },
   errors: [...GENERATION_ERRORS, 'upstream_error'],
   promptField: 'messages',
-  dialect: 'anthropic',
+  style: 'anthropic',
 }

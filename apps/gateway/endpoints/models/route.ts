@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { isJsonObject } from '#libs/json-schema/json-schema.ts'
 import { findModel, type Catalog } from '../../catalog.ts'
-import { isAnthropic } from '../../http/dialect.ts'
+import { isAnthropic } from '../../http/api-style.ts'
 import { parseBody } from '../../http/parse-body.ts'
 import type { AnthropicModel, AnthropicModelList, ModelList, ModelObject } from './model-object.ts'
 

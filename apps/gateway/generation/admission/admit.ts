@@ -1,6 +1,6 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { mostQueued } from '#libs/demand/demand.ts'
-import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
+import type { EnqueueAnswer, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../../demand/demand.ts'
 import type { KnownModelStates } from '../../demand/model-states.ts'
@@ -16,7 +16,7 @@ import type { Refusals } from './refusals.ts'
 import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
- * The result of the first half of admission. The record does the second half when the generation is lifted: the record
+ * The result of the first half of admission. The record does the second half when the generation is enqueued: the record
  * knows the cost of the generations that wait before this one, and compares it with `mostAhead` of `place`. The caller
  * must call `queued` when the record has admitted the generation, `claimed` when a worker has claimed it, `compiled`
  * when output has begun, and `leave` when the generation has ended.
@@ -34,11 +34,11 @@ export type Admission = {
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
   /**
-   * Called when the record has answered the lift `busy`. Returns the error for the request, and remembers the refusal
+   * Called when the record has answered the enqueue `busy`. Returns the error for the request, and remembers the refusal
    * for the account's next requests. The error is `model_busy` if a worker was ready, else `model_warming` or
    * `model_unavailable`.
    */
-  refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
+  refuse(busy: Extract<EnqueueAnswer, { status: 'busy' }>): ApiError
   /** Returns the error of a generation whose model was not started in time. */
   notStarted(): ApiError
 }
@@ -199,7 +199,7 @@ const PROMISED_SHARE = 1.25
 const BYTES_WAIT_MS = 2_000
 
 /**
- * The cost of the generations that wait in this gateway for their reservation, their lift or their claim, by model and
+ * The cost of the generations that wait in this gateway for their reservation, their enqueue or their claim, by model and
  * account.
  */
 function createWaiting() {

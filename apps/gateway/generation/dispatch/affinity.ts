@@ -21,7 +21,7 @@ export type SeatedCall = Pick<GenerationCall, 'caller' | 'model' | 'request' | '
 
 /** The seats of one request. */
 export type Seating = {
-  /** A turn without a seat waits for the calmest worker, if there is one. */
+  /** A turn without a seat waits for the least loaded worker, if there is one. */
   readonly seats: Seats
   /** Returns whether the generation is to wait for its home: it is ready, and has not too much to do. */
   accept(home: string): boolean
@@ -47,7 +47,7 @@ const NAME_CHARACTERS = 16
  */
 const KEPT_KEYS = 5_000
 
-type Picture = Pick<ClusterPicture, 'countWorkers' | 'find' | 'findWorker' | 'findCalmest' | 'notePlaced'>
+type Picture = Pick<ClusterPicture, 'countWorkers' | 'find' | 'findWorker' | 'findLeastLoaded' | 'notePlaced'>
 
 /**
  * Opens the affinity. The secret of the seats' names is read in the background. Until the queue Redis has answered, and if
@@ -99,7 +99,7 @@ export function createAffinity(deps: { secret: () => string | null; picture: Pic
       const toName = (text: string) => hash('sha256', `${key} ${text}`, 'base64url').slice(0, NAME_CHARACTERS)
       const named = session === null ? [] : [toName(`session ${session}`)]
       const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
-      const otherwise = picture.findCalmest(model)
+      const otherwise = picture.findLeastLoaded(model)
       // Counted at once: heartbeats are a second apart, and until then one worker would get all turns.
       if (otherwise !== null && sought.length === 0) picture.notePlaced(model, otherwise)
       const seats = { taken: [toName(latest), ...named], sought, otherwise, heldMs: toHeldMs(picture, model) }

@@ -1,8 +1,13 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { isHopeless, isServable } from '#libs/contracts/model-state.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Bounds, GenerationRecord, Lift, Lifting } from '#libs/generation-record/generation-record.ts'
-import type { Needs } from '#libs/generation-record/needs.ts'
+import type {
+  Bounds,
+  GenerationRecord,
+  EnqueueAnswer,
+  Enqueueing,
+} from '#libs/generation-record/generation-record.ts'
+import type { Requirements } from '#libs/generation-record/requirements.ts'
 import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { ClusterPicture } from '../../demand/cluster-picture.ts'
@@ -10,23 +15,23 @@ import type { Demand } from '../../demand/demand.ts'
 import type { KnownModelStates } from '../../demand/model-states.ts'
 import type { Admission } from '../admission/admit.ts'
 import type { Seating } from './affinity.ts'
-import { firstNeeds, nextNeeds } from './epoch-needs.ts'
+import { firstRequirements, nextRequirements } from './requirements-of-epoch.ts'
 import { NO_NEW_WORK, orUnavailable } from '../request/or-unavailable.ts'
 import { OwnJob, type JobDeps } from './own-job.ts'
-import type { Pace } from './pace.ts'
+import type { ResumeLimiter } from './resume-limiter.ts'
 import type { StartWait } from '../admission/start-waits.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
- * job of the queue only gives a worker a turn. So every step is a lift of the record, which may be repeated, and then a
- * job. A look is a repeated lift of the present epoch: it reports what became of the generation, and creates a lost
+ * job of the queue only gives a worker a turn. So every step is an enqueue of the record, which may be repeated, and then a
+ * job. A look is a repeated enqueue of the present epoch: it reports what became of the generation, and creates a lost
  * record anew.
  *
  * "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X. A
- * turn at the pace is the permission to queue a lost generation again (`pace.ts`).
+ * turn at the limiter is the permission to queue a lost generation again (`resume-limiter.ts`).
  *
  * NEW
- *   Nothing is queued. `begin` sends the first lift and its job.
+ *   Nothing is queued. `begin` sends the first enqueue and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws the refusal (`admit.ts`). The state stays NEW.
  *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. It is then unknown whether the
  *     generation is queued.
@@ -52,17 +57,17 @@ import type { StartWait } from '../admission/start-waits.ts'
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
- *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
+ *   - `running`, at each output: the generation's turn at the limiter ends, if it has one.
  *   - `again`, as above: RETURNING.
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. `again` waits for a turn at the pace, and sends the lift and its job repeatedly until the record
+ *   counts as demand. `again` waits for a turn at the limiter, and sends the enqueue and its job repeatedly until the record
  *   answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
- *     for its turn at the pace, no lift is sent. If the lift is already being repeated, `again` stops after the next
+ *     for its turn at the limiter, no enqueue is sent. If the enqueue is already being repeated, `again` stops after the next
  *     attempt that fails. It resolves in both cases, and the caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
@@ -70,7 +75,7 @@ import type { StartWait } from '../admission/start-waits.ts'
  *   There are no looks. The caller reads the loss from the inbox and ends the generation.
  *
  * CLOSED
- *   `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job is
+ *   `close`, from every state: there are no looks, no demand, no turn at the limiter and no watched worker. The job is
  *   taken away, unless the claim has arrived.
  */
 
@@ -85,11 +90,11 @@ export type Dispatched = {
   begin(): Promise<number | null>
   /** Must be called when the worker's claim of this epoch has arrived. Stops the looks at the generation's record. */
   claimed(claim: { worker: string; promptTokens: number }): void
-  /** Must be called when output of this epoch arrives: the next lost generation may then be queued (`pace.ts`). */
+  /** Must be called when output of this epoch arrives: the next lost generation may then be queued (`resume-limiter.ts`). */
   running(): void
   /**
    * Queues the generation again, in the next epoch and at the front of the queue. The next worker continues after the
-   * token ids that the inbox has received, or begins anew if `restart` is true. The lift is repeated until the queue
+   * token ids that the inbox has received, or begins anew if `restart` is true. The enqueue is repeated until the queue
    * answers. Late events of earlier epochs are refused from now on.
    *
    * Resolves without having queued the generation if the epoch ends meanwhile: the caller has left, or the inbox is
@@ -102,13 +107,13 @@ export type Dispatched = {
   job(): GenerationJob
   /** Replaces the hold by a larger hold, with which the generation continues if its worker is lost. */
   growHold(hold: Hold): void
-  /** False before the first lift, and after the record has refused the generation as `busy`. */
+  /** False before the first enqueue, and after the record has refused the generation as `busy`. */
   mayBeQueued(): boolean
 }
 
 type Next = {
   readonly restart: boolean
-  readonly need: string
+  readonly requirement: string
   readonly hold: Hold | null
   /** The deaths of engines at which the generation was present (`quarantine.ts`). */
   readonly engineDeaths: number
@@ -142,11 +147,11 @@ const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
 const NO_OUTPUT = { ids: new Uint32Array(0), choices: null }
 
 type Deps = JobDeps & {
-  readonly record: Pick<GenerationRecord, 'lift'>
+  readonly record: Pick<GenerationRecord, 'enqueue'>
   readonly picture: Pick<ClusterPicture, 'find'>
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
-  readonly pace: Pace
+  readonly resumeLimiter: ResumeLimiter
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -170,8 +175,8 @@ type Deps = JobDeps & {
  * - the time without a ready worker is counted only while no scaler reports the model's state;
  * - the time that the client allows is another limit.
  *
- * The limits and the deadline apply to every wait after the first lift:
- * - the wait for the permission to queue a lost generation again (`pace.ts`)
+ * The limits and the deadline apply to every wait after the first enqueue:
+ * - the wait for the permission to queue a lost generation again (`resume-limiter.ts`)
  * - the wait for the queue's answer
  * - the wait for a claim
  */
@@ -189,16 +194,16 @@ class DispatchedGeneration implements Dispatched {
   #tag: number | null = null
   #epoch = 1
   /** The output of the earlier epochs. */
-  #before: Pick<Lifting, 'ids' | 'choices'> = NO_OUTPUT
+  #before: Pick<Enqueueing, 'ids' | 'choices'> = NO_OUTPUT
   #promptTokens: number | null = null
   #engineDeaths = 0
-  #needs: Needs
+  #requirements: Requirements
   #watched: string | null = null
   #timer: NodeJS.Timeout | undefined
   #waitsForWorker = false
   #isQueued = false
   #mayBeQueued = false
-  #endPace: (() => void) | null = null
+  #endResume: (() => void) | null = null
   #endWait: (() => void) | null = null
   #servedMs: number
   /** The wait for the model's start; null if there is none, and once a worker has had the generation. */
@@ -210,26 +215,26 @@ class DispatchedGeneration implements Dispatched {
     this.#generation = generation
     this.#ownJob = new OwnJob(deps, { job, place: admission.place })
     this.#current = job
-    this.#needs = firstNeeds(job, generation.promptTokens)
+    this.#requirements = firstRequirements(job, generation.promptTokens)
     this.#servedMs = deps.nowMs()
     this.#start = admission.startWait
   }
 
   async begin() {
     this.#mayBeQueued = true
-    const lifted = await orUnavailable(this.#liftFirst(), NO_NEW_WORK)
-    if (lifted.status === 'busy') {
+    const enqueued = await orUnavailable(this.#enqueueFirst(), NO_NEW_WORK)
+    if (enqueued.status === 'busy') {
       this.#mayBeQueued = false
-      throw this.#generation.admission.refuse(lifted)
+      throw this.#generation.admission.refuse(enqueued)
     }
-    if (lifted.status === 'waiting') {
-      this.#tag = lifted.tag
-      if (lifted.costAhead !== null) this.#generation.admission.queued()
+    if (enqueued.status === 'waiting') {
+      this.#tag = enqueued.tag
+      if (enqueued.costAhead !== null) this.#generation.admission.queued()
     }
     this.#isQueued = true
     this.#startWait()
     this.#lookAfter()
-    return lifted.status === 'waiting' ? lifted.ahead : null
+    return enqueued.status === 'waiting' ? enqueued.ahead : null
   }
 
   claimed(claim: { worker: string; promptTokens: number }) {
@@ -247,9 +252,9 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold, engineDeaths }: Next) {
+  async again({ restart, requirement, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
-    // Nothing of the last epoch stays: no looks, no job, no turn at the pace and no watched worker.
+    // Nothing of the last epoch stays: no looks, no job, no turn at the limiter and no watched worker.
     this.close()
     this.#start = null
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
@@ -259,24 +264,28 @@ class DispatchedGeneration implements Dispatched {
     this.#before = before
     this.#engineDeaths = engineDeaths
     if (hold !== null) this.growHold(hold)
-    this.#needs = nextNeeds(this.#needs, {
-      need,
+    this.#requirements = nextRequirements(this.#requirements, {
+      requirement,
       continues: before.ids.length > 0,
       isSuspected: engineDeaths > 0,
     })
     this.#startWait()
     this.#isQueued = false
-    // The timer of the looks starts here, before the wait for the permission of `pace.ts` to queue the generation. The
+    // The timer of the looks starts here, before the wait for the permission of `resume-limiter.ts` to queue the generation. The
     // limits are checked whenever this timer fires. So a generation that waits for the permission also ends at a limit,
     // for example if no worker is ready.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
-    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + before.ids.length, over)
+    this.#endResume = await this.#deps.resumeLimiter(
+      job.model,
+      (this.#promptTokens ?? 0) + before.ids.length,
+      over,
+    )
     if (isOver) return
-    const lift = async () => await this.#liftWithJob()
+    const enqueue = async () => await this.#enqueueWithJob()
     // `untilAnswered` rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
-    await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
+    await untilAnswered(enqueue, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }
 
@@ -306,12 +315,12 @@ class DispatchedGeneration implements Dispatched {
   }
 
   /** Sends the command before the promise is returned. */
-  async #lift(packedJob: PackedJob): Promise<Lift> {
+  async #enqueue(packedJob: PackedJob): Promise<EnqueueAnswer> {
     const { admission, seating, remainingMs } = this.#generation
-    return await this.#deps.record.lift({
+    return await this.#deps.record.enqueue({
       job: packedJob,
       epoch: this.#epoch,
-      needs: this.#needs,
+      requirements: this.#requirements,
       tag: this.#tag,
       place: admission.place,
       bounds: this.#deps.bounds,
@@ -324,37 +333,37 @@ class DispatchedGeneration implements Dispatched {
   }
 
   /**
-   * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
-   * executes the lift first.
+   * Sends the enqueue and then its job, without waiting for an answer in between. Both use the same connection, so Redis
+   * executes the enqueue first.
    *
-   * There is one exception. If the Redis server does not know the lift's script yet, the gateway sends the script's
-   * text in a second call, so Redis executes the lift after it adds the job. The answer for the job then arrives before
-   * the answer for the lift. A worker may have taken the job before there was a generation to claim, so another job is
+   * There is one exception. If the Redis server does not know the enqueue's script yet, the gateway sends the script's
+   * text in a second call, so Redis executes the enqueue after it adds the job. The answer for the job then arrives before
+   * the answer for the enqueue. A worker may have taken the job before there was a generation to claim, so another job is
    * added. Even without a job, a waiting generation is claimed within a second if an engine has room.
    *
-   * If the lift's answer is not `waiting`, the job is removed.
+   * If the enqueue's answer is not `waiting`, the job is removed.
    */
-  async #liftWithJob(): Promise<Lift> {
+  async #enqueueWithJob(): Promise<EnqueueAnswer> {
     const packedJob = await this.#pack()
     let isAnswered = false
-    const lifting = this.#lift(packedJob)
+    const enqueueing = this.#enqueue(packedJob)
     void this.#ownJob.add(this.#epoch).then(() => (isAnswered = true))
-    const lifted = await lifting
-    if (lifted.status !== 'waiting') this.#ownJob.takeAway()
+    const enqueued = await enqueueing
+    if (enqueued.status !== 'waiting') this.#ownJob.takeAway()
     else if (isAnswered) void this.#ownJob.replace()
-    return lifted
+    return enqueued
   }
 
-  /** Sends the first lift. The generation gets its job at once, or if the lift gives it a home, when it needs one. */
-  async #liftFirst(): Promise<Lift> {
+  /** Sends the first enqueue. The generation gets its job at once, or if the enqueue gives it a home, when it needs one. */
+  async #enqueueFirst(): Promise<EnqueueAnswer> {
     const { seating } = this.#generation
     const { sought, otherwise } = seating.seats
-    if (sought.length === 0 && otherwise === null) return await this.#liftWithJob()
-    const lifted = await this.#lift(await this.#pack())
-    if (lifted.status !== 'waiting') return lifted
-    if (lifted.home === null) void this.#ownJob.add(this.#epoch)
-    else this.#ownJob.awaitHome(lifted.home, seating)
-    return lifted
+    if (sought.length === 0 && otherwise === null) return await this.#enqueueWithJob()
+    const enqueued = await this.#enqueue(await this.#pack())
+    if (enqueued.status !== 'waiting') return enqueued
+    if (enqueued.home === null) void this.#ownJob.add(this.#epoch)
+    else this.#ownJob.awaitHome(enqueued.home, seating)
+    return enqueued
   }
 
   #watch(worker: string): void {
@@ -369,10 +378,10 @@ class DispatchedGeneration implements Dispatched {
     this.#watched = null
   }
 
-  /** Ends the generation's turn at the pace (`pace.ts`), so that the next lost generation may be queued. */
+  /** Ends the generation's turn at the limiter (`resume-limiter.ts`), so that the next lost generation may be queued. */
   #leavePace(): void {
-    this.#endPace?.()
-    this.#endPace = null
+    this.#endResume?.()
+    this.#endResume = null
   }
 
   /** Counts the generation as demand until `#stopLooking`. */
@@ -435,7 +444,7 @@ class DispatchedGeneration implements Dispatched {
     const { inbox } = this.#generation
     if (!this.#isQueued) return
     const looked = this.#epoch
-    const found = await this.#lift(await this.#pack())
+    const found = await this.#enqueue(await this.#pack())
     if (!this.#waitsForWorker || looked !== this.#epoch) return
     const room = this.#hasRoom()
     if (found.status === 'waiting' && room) await this.#ownJob.replace()

@@ -8,7 +8,7 @@ import type { Seating } from './affinity.ts'
 /**
  * Where a generation with a home was claimed:
  * - `warm`: by its home, in time or later; a seat of its conversation names this worker.
- * - `placed`: by its home, which was the calmest worker.
+ * - `placed`: by its home, which was the least loaded worker.
  * - `elsewhere`: by another worker.
  * - `given-up`: by any worker, because its home is not ready, does not listen, or has too much to do.
  */

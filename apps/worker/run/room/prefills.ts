@@ -1,10 +1,10 @@
-import { LONG_TOKENS } from '#libs/generation-record/needs.ts'
+import { LONG_TOKENS } from '#libs/generation-record/requirements.ts'
 import type { RunningGeneration } from '../running-generation.ts'
 
 /**
  * The tokens of long prompts that an engine is computing. vLLM computes prompts in the order in which they arrive: a short
  * prompt that comes after a burst of long ones waits until all of these are computed. So a worker claims a further long
- * prompt only while its engine computes fewer than `mostTokens` tokens of long prompts (`LONG`, `needs.ts`). The other long
+ * prompt only while its engine computes fewer than `mostTokens` tokens of long prompts (`LONG`, `requirements.ts`). The other long
  * prompts wait in the queue, where any worker may claim them, and short prompts overtake them. This does not slow the
  * engine down, because a step computes only a limited number of tokens anyway; `mostTokens` is several times that number.
  */

@@ -109,7 +109,7 @@ describe.each(LIMITS)(
   },
 )
 
-test('a limit that the account set itself, it may lift', async () => {
+test('a limit that the account set itself, it may enqueue', async () => {
   const { data } = await create({ requests_per_minute: 5, models: ['chat'] })
   const changed = await managed.change(data.id, { requests_per_minute: null, models: null })
   expect(changed).toMatchObject({ requests_per_minute: null, models: null })

@@ -205,7 +205,7 @@ test('a hold that the estimate made too small is given back with the exact count
 
 test('a prompt that only a larger engine holds is given back with the window that it needs', async () => {
   const { events, requests } = await process({ engineWindow: 3 })
-  expect(events).toEqual([declined({ reason: 'misfit', need: 'window:4' })])
+  expect(events).toEqual([declined({ reason: 'misfit', requirement: 'window:4' })])
   expect(requests).toEqual([])
 })
 

@@ -60,7 +60,7 @@ export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent =
   type: 'generation-declined',
   reason: 'worker-stopping',
   promptTokens: 0,
-  need: '',
+  requirement: '',
   blame: 'none',
   ...fields,
 })

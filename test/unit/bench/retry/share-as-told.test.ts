@@ -41,6 +41,6 @@ test.each(LOADS.slice(0, runs(1, LOADS.length)))(
     expect(shareAsTold(simple.refusals)).toBeLessThan(0.7)
     expect(shareAsTold(ours.refusals)).toBeGreaterThan(0.85)
     expect(ours.admitted).toBeGreaterThan(0.9 * simple.admitted)
-    expect(ours.refusedLifts).toBeLessThan(simple.refusedLifts / 2)
+    expect(ours.refusedEnqueues).toBeLessThan(simple.refusedEnqueues / 2)
   },
 )

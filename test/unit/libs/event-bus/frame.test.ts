@@ -18,7 +18,13 @@ const EVENTS: readonly GenerationEvent[] = [
   { type: 'text-delta', text: 'Grüße 🌾 "quoted"' },
   { type: 'tool-call-start', index: 0, id: 'call_1', name: 'get_weather' },
   { type: 'tool-call-delta', index: 0, text: '{"city":' },
-  { type: 'generation-declined', reason: 'misfit', promptTokens: 99, need: 'window:65536', blame: 'suspect' },
+  {
+    type: 'generation-declined',
+    reason: 'misfit',
+    promptTokens: 99,
+    requirement: 'window:65536',
+    blame: 'suspect',
+  },
   {
     type: 'generation-end',
     finishReason: 'tool-calls',

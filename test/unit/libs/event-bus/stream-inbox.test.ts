@@ -15,7 +15,7 @@ const declined: GenerationEvent = {
   type: 'generation-declined',
   reason: 'worker-stopping',
   promptTokens: 0,
-  need: '',
+  requirement: '',
   blame: 'none',
 }
 const ended: GenerationEvent = {

@@ -83,15 +83,15 @@ test('placed generations count at their worker until its next heartbeat', () => 
   expect(picture.findWorker('m', 'two')).toMatchObject({ running: 6, share: 6 })
 })
 
-test('the calmest worker is the ready one that runs the smallest part of its slots', () => {
+test('the least loaded worker is the ready one that runs the smallest part of its slots', () => {
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('stopping', { running: 0, ready: false }))
   picture.applyHeartbeat(worker('one', { running: 2 }))
-  expect(picture.findCalmest('m')).toBeNull()
+  expect(picture.findLeastLoaded('m')).toBeNull()
   picture.applyHeartbeat(worker('two', { running: 5, slots: 24 }))
-  expect(picture.findCalmest('m')).toBe('two')
+  expect(picture.findLeastLoaded('m')).toBe('two')
   for (let count = 0; count < 2; count += 1) picture.notePlaced('m', 'two')
-  expect(picture.findCalmest('m')).toBe('one')
+  expect(picture.findLeastLoaded('m')).toBe('one')
 })
 
 test('equally calm workers get generations in turn, also after heartbeats', () => {
@@ -99,9 +99,9 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
   const chosen: (string | null)[] = []
   for (let turn = 0; turn < 6; turn += 1) {
     for (const id of ['one', 'two', 'three']) picture.applyHeartbeat(worker(id, { running: 0 }))
-    const calmest = picture.findCalmest('m')
-    chosen.push(calmest)
-    picture.notePlaced('m', calmest ?? 'none')
+    const leastLoaded = picture.findLeastLoaded('m')
+    chosen.push(leastLoaded)
+    picture.notePlaced('m', leastLoaded ?? 'none')
   }
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
 })
@@ -110,9 +110,9 @@ test('a worker that comes back to a model with one worker does not get all gener
   const picture = createClusterPicture(() => 0)
   const place = () => {
     for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
-    const calmest = picture.findCalmest('m') ?? 'none'
-    picture.notePlaced('m', calmest)
-    return calmest
+    const leastLoaded = picture.findLeastLoaded('m') ?? 'none'
+    picture.notePlaced('m', leastLoaded)
+    return leastLoaded
   }
   for (let turn = 0; turn < 100; turn += 1) place()
   picture.forgetWorker('two')
@@ -127,30 +127,30 @@ test('idle workers get generations in proportion to their slots, also after hear
   for (let turn = 0; turn < 100; turn += 1) {
     picture.applyHeartbeat(worker('small', { running: 0, slots: 4 }))
     picture.applyHeartbeat(worker('large', { running: 0, slots: 16 }))
-    const calmest = picture.findCalmest('m') ?? 'none'
-    counts.set(calmest, (counts.get(calmest) ?? 0) + 1)
-    picture.notePlaced('m', calmest)
+    const leastLoaded = picture.findLeastLoaded('m') ?? 'none'
+    counts.set(leastLoaded, (counts.get(leastLoaded) ?? 0) + 1)
+    picture.notePlaced('m', leastLoaded)
   }
   expect(Object.fromEntries(counts)).toEqual({ small: 20, large: 80 })
 })
 
 test('a small worker gets no generation while a large one would run a smaller part of its slots with it', () => {
   const picture = createClusterPicture(() => 0)
-  const findCalmest = (small: number, large: number) => {
+  const findLeastLoaded = (small: number, large: number) => {
     picture.applyHeartbeat(worker('small', { running: small, slots: 4 }))
     picture.applyHeartbeat(worker('large', { running: large, slots: 16 }))
-    return picture.findCalmest('m')
+    return picture.findLeastLoaded('m')
   }
-  expect(findCalmest(1, 3)).toBe('large')
-  expect(findCalmest(0, 4)).toBe('small')
+  expect(findLeastLoaded(1, 3)).toBe('large')
+  expect(findLeastLoaded(0, 4)).toBe('small')
 })
 
 test('a worker that was busy for long is not given all generations at once', () => {
   const picture = createClusterPicture(() => 0)
   const place = () => {
-    const calmest = picture.findCalmest('m') ?? 'none'
-    picture.notePlaced('m', calmest)
-    return calmest
+    const leastLoaded = picture.findLeastLoaded('m') ?? 'none'
+    picture.notePlaced('m', leastLoaded)
+    return leastLoaded
   }
   const beat = (late: number) => {
     for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
@@ -167,13 +167,13 @@ test('a worker that was busy for long is not given all generations at once', () 
   expect(chosen.toSorted()).toEqual(['late', 'late', 'one', 'one', 'two', 'two'])
 })
 
-test('no worker is the calmest while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
+test('no worker is the least loaded while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('one', { running: 6 }))
   picture.applyHeartbeat(worker('two', { running: 5 }))
-  expect(picture.findCalmest('m')).toBe('two')
+  expect(picture.findLeastLoaded('m')).toBe('two')
   picture.notePlaced('m', 'two')
-  expect(picture.findCalmest('m')).toBeNull()
+  expect(picture.findLeastLoaded('m')).toBeNull()
 })
 
 test('the ready workers are counted until they are gone', () => {

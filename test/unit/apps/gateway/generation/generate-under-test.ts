@@ -10,7 +10,11 @@ import { createExpectedOutput } from '#apps/gateway/generation/estimates/expecte
 import type { GrowHold } from '#apps/gateway/generation/holds/grow-hold.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimates/estimate-input.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
-import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/request/generation-call.ts'
+import type {
+  GenerationCall,
+  OutputEvent,
+  SendOutput,
+} from '#apps/gateway/generation/request/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/measure/generation-metrics.ts'
 import { createObserve } from '#apps/gateway/generation/measure/observe.ts'
 import { createOpenRun } from '#apps/gateway/generation/generation-run.ts'
@@ -29,7 +33,7 @@ import type {
 } from '#libs/contracts/generation-event.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
-import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
+import { generationJob, enqueuePlace } from '../../../../support/generation-job.ts'
 
 export const claimed = (fields: Partial<GenerationClaimed> = {}): GenerationClaimed => ({
   type: 'generation-claimed',
@@ -43,7 +47,7 @@ export const declined = (fields: Partial<GenerationDeclined> = {}): GenerationDe
   type: 'generation-declined',
   reason: 'worker-stopping',
   promptTokens: 0,
-  need: '',
+  requirement: '',
   blame: 'none',
   ...fields,
 })
@@ -112,9 +116,11 @@ export function setUp(given: Given) {
       },
       claimed: ({ worker }) => void log.push(`claimed by ${worker}`),
       running: () => undefined,
-      async again({ restart, need, hold: replacing }) {
+      async again({ restart, requirement, hold: replacing }) {
         inbox.raise({ restart })
-        log.push(['again after', inbox.idCount(), need, replacing?.amountNano].filter(Boolean).join(' '))
+        log.push(
+          ['again after', inbox.idCount(), requirement, replacing?.amountNano].filter(Boolean).join(' '),
+        )
         runEpoch()
       },
       close: () => undefined,
@@ -138,7 +144,7 @@ export function setUp(given: Given) {
       log.push('admit')
       if (given.refusal !== undefined) throw given.refusal
       return {
-        place: liftPlace({ mostAhead: 5 }),
+        place: enqueuePlace({ mostAhead: 5 }),
         startWait: given.startWait ?? null,
         queued: () => {},
         claimed: () => {},

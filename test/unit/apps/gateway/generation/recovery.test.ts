@@ -18,7 +18,7 @@ const declined = (fields: Partial<GenerationDeclined>): GenerationDeclined => ({
   type: 'generation-declined',
   reason: 'worker-stopping',
   promptTokens: 0,
-  need: '',
+  requirement: '',
   blame: 'none',
   ...fields,
 })
@@ -67,7 +67,7 @@ function setUp(contextWindow = 131_072) {
   return { recovery, progress, generation, log, recoveries: metrics.recoveries, bar }
 }
 
-const ON = { need: '', hold: null, engineDeaths: 0 }
+const ON = { requirement: '', hold: null, engineDeaths: 0 }
 /** The result after one death at which the generation was present. */
 const SUSPECTED = { ...ON, engineDeaths: 1 }
 
@@ -92,13 +92,13 @@ test('a dead worker, lost frames, a hand-back and a missing part go on elsewhere
 
 test('a misfit names what the next worker needs', async () => {
   const { recovery, generation } = setUp()
-  const misfit = declined({ reason: 'misfit', need: 'window:65536' })
-  expect(await recovery(misfit, generation)).toEqual({ ...ON, need: 'window:65536' })
+  const misfit = declined({ reason: 'misfit', requirement: 'window:65536' })
+  expect(await recovery(misfit, generation)).toEqual({ ...ON, requirement: 'window:65536' })
 })
 
 test('a context that no engine has is refused, rather than waited for', async () => {
   const { recovery, generation } = setUp(32_768)
-  const misfit = declined({ reason: 'misfit', need: 'window:65536' })
+  const misfit = declined({ reason: 'misfit', requirement: 'window:65536' })
   await expect(recovery(misfit, generation)).rejects.toMatchObject({
     code: 'context_length_exceeded',
     message: expect.stringContaining('maximum context length is 32768 tokens'),

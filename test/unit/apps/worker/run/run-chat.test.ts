@@ -188,7 +188,7 @@ test('output that the deadline meets between two workers completes as length', a
 test('output that outgrew this engine needs a larger one', async () => {
   const ids = await encode('one two three')
   const { events } = await continueAfter(ids, { engineWindow: 3 + ids.length })
-  expect(events).toMatchObject([{ reason: 'misfit', need: `window:${3 + ids.length + 1}` }])
+  expect(events).toMatchObject([{ reason: 'misfit', requirement: `window:${3 + ids.length + 1}` }])
 })
 
 test('a long replay leaves the event loop to others in between', async () => {

@@ -25,7 +25,7 @@ const embedding = (fields: Partial<GenerationJob> = {}) => ({
   } as const,
 })
 
-const declined = { type: 'generation-declined', promptTokens: 0, need: '', blame: 'none' }
+const declined = { type: 'generation-declined', promptTokens: 0, requirement: '', blame: 'none' }
 
 test('inputs are claimed with their exact tokens and embedded; the end counts them as prompt alone', async () => {
   const { events, seen } = await process(embedding())
@@ -58,7 +58,7 @@ test('a hold that does not pay the exact inputs is given back; one that pays the
 
 test('an input that only a larger engine holds is given back with the window that it needs', async () => {
   const { events } = await process({ ...embedding(), engineWindow: 1 })
-  expect(events).toEqual([{ ...declined, reason: 'misfit', need: 'window:2' }])
+  expect(events).toEqual([{ ...declined, reason: 'misfit', requirement: 'window:2' }])
 })
 
 test.each([

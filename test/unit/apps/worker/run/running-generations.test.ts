@@ -288,7 +288,7 @@ test('what cannot be read is answered with one event, and remembered like a run'
     type: 'generation-declined',
     reason: 'incomplete',
     promptTokens: 0,
-    need: '',
+    requirement: '',
     blame: 'none',
   } as const
   running.refuse({ model: 'm', id: 'g', epoch: 3, gateway: GATEWAY, stream: 9 }, event)

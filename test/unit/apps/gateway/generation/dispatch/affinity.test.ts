@@ -14,13 +14,13 @@ const CALM: WorkerPicture = { running: 2, share: 2 }
 function setUp({
   secret = 'secret',
   worker = CALM,
-  calmest = 'calm',
+  leastLoaded = 'calm',
   workers = 2,
   meanGenerationMs = null,
 }: {
   secret?: string | null
   worker?: WorkerPicture | null
-  calmest?: string | null
+  leastLoaded?: string | null
   workers?: number
   meanGenerationMs?: number | null
 } = {}) {
@@ -31,7 +31,7 @@ function setUp({
       countWorkers: () => workers,
       find: () => ({ slots: 16, running: 4, meanGenerationMs, slotTokensPerS: null, contextWindow: 4_096 }),
       findWorker: () => worker,
-      findCalmest: () => calmest,
+      findLeastLoaded: () => leastLoaded,
       notePlaced: (_model, id) => placed.push(id),
     },
   })
@@ -98,14 +98,14 @@ test('a small prompt, which no thread has hashed, is hashed when its seats are n
   expect(seatsOf(generationCall({ request, conversation: null }))).toEqual(hashed)
 })
 
-test('a first turn waits for the calmest worker, and is counted there at once', () => {
+test('a first turn waits for the least loaded worker, and is counted there at once', () => {
   expect(setUp().seatsOf(callOf({ hasAnswer: false })).otherwise).toBe('calm')
   expect(placed).toEqual(['calm'])
-  expect(setUp({ calmest: null }).seatsOf(callOf({ hasAnswer: false })).otherwise).toBeNull()
+  expect(setUp({ leastLoaded: null }).seatsOf(callOf({ hasAnswer: false })).otherwise).toBeNull()
   expect(placed).toEqual([])
 })
 
-test('a later turn is counted at the calmest worker when it waits for it, because no seat was found', () => {
+test('a later turn is counted at the least loaded worker when it waits for it, because no seat was found', () => {
   const { accept } = setUp().open(callOf())
   expect(placed).toEqual([])
   expect([accept('calm'), placed]).toEqual([true, ['calm']])
@@ -117,8 +117,8 @@ test('a home is waited for twice the time until a slot becomes free, from 250 ms
 })
 
 test('a home with more than 1.25 times its share and two generations is not waited for if another worker is calm', () => {
-  const accepts = (running: number, calmest: string | null = 'calm') =>
-    setUp({ worker: { running, share: 4 }, calmest })
+  const accepts = (running: number, leastLoaded: string | null = 'calm') =>
+    setUp({ worker: { running, share: 4 }, leastLoaded })
       .open(callOf())
       .accept('busy')
   expect([accepts(7), accepts(8), accepts(8, null)]).toEqual([true, false, true])

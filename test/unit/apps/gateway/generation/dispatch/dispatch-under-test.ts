@@ -3,29 +3,29 @@ import { vi } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch/dispatch.ts'
 import type { StartWait } from '#apps/gateway/generation/admission/start-waits.ts'
-import { createPace, type Pace } from '#apps/gateway/generation/dispatch/pace.ts'
+import { createResumeLimiter, type ResumeLimiter } from '#apps/gateway/generation/dispatch/resume-limiter.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import type { EnqueueAnswer, Enqueueing } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { generationJob, liftPlace } from '../../../../../support/generation-job.ts'
+import { generationJob, enqueuePlace } from '../../../../../support/generation-job.ts'
 
-export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, home: null }
-export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
+export const WAITING: EnqueueAnswer = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, home: null }
+export const CLAIMED: EnqueueAnswer = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
 /** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
 const short = (id: string) => id.slice(id.indexOf('.') + 1)
 
 /** Sets up a dispatched generation. The record gives these answers in order and repeats the last one. */
 export function setUp(
-  answers: (Lift | Error)[] = [WAITING],
+  answers: (EnqueueAnswer | Error)[] = [WAITING],
   options: {
     room?: boolean
     served?: boolean
     ids?: number[]
     startsAtMs?: number
-    lifted?: Promise<void>
+    enqueued?: Promise<void>
     jobsFail?: boolean
     job?: GenerationJob
     /** If true, a job of the model always waits. */
@@ -37,13 +37,13 @@ export function setUp(
     claimant?: string
     /** If true, a look reaches no worker. */
     looksUnheard?: boolean
-    pace?: Pace
+    resumeLimiter?: ResumeLimiter
     startWait?: StartWait
   } = {},
 ) {
-  const { pace = createPace() } = options
+  const { resumeLimiter = createResumeLimiter() } = options
   const log: string[] = []
-  const lifts: Lifting[] = []
+  const enqueues: Enqueueing[] = []
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => Date.now() })
   const begunMs = Date.now()
   const leaving = new AbortController()
@@ -73,10 +73,10 @@ export function setUp(
   }
   const dispatch = createDispatch({
     record: {
-      async lift(lifting) {
-        lifts.push(lifting)
-        log.push(`lift ${lifting.epoch}`)
-        await options.lifted
+      async enqueue(enqueueing) {
+        enqueues.push(enqueueing)
+        log.push(`enqueue ${enqueueing.epoch}`)
+        await options.enqueued
         const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? WAITING
         if (answer instanceof Error) throw answer
         return answer
@@ -115,7 +115,7 @@ export function setUp(
         options.startsAtMs !== undefined && begunMs + options.startsAtMs - Date.now() <= limitMs,
     },
     demand,
-    pace,
+    resumeLimiter,
     noWorkerLimitMs: 5_000,
     nowMs: () => Date.now(),
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
@@ -132,7 +132,7 @@ export function setUp(
     job: options.job ?? generationJob(),
     promptTokens: 40,
     admission: {
-      place: liftPlace({ cost: 300, mostAhead: 5 }),
+      place: enqueuePlace({ cost: 300, mostAhead: 5 }),
       startWait: options.startWait ?? null,
       queued: () => {},
       claimed: () => {},
@@ -151,20 +151,20 @@ export function setUp(
   })
   const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
   const waiting = () => Object.values(demand.read())[0]?.waitingTokens ?? 0
-  return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
+  return { dispatched, log, enqueues, after, waiting, leave: () => leaving.abort() }
 }
 
-export const NEXT = { restart: false, need: '', hold: null, engineDeaths: 0 }
+export const NEXT = { restart: false, requirement: '', hold: null, engineDeaths: 0 }
 
 /** Sets up a generation that waits for its turn to be read again, because another generation does not end its turn. */
 export async function paced(options: NonNullable<Parameters<typeof setUp>[1]>) {
-  const pace = createPace(1)
+  const resumeLimiter = createResumeLimiter(1)
   const running = new Promise(() => {})
-  await pace('demo-chat', 1, running)
+  await resumeLimiter('demo-chat', 1, running)
   const under = setUp([WAITING], {
     ...options,
     ids: [5],
-    pace: async (_, tokens, over) => await pace('demo-chat', tokens, over),
+    resumeLimiter: async (_, tokens, over) => await resumeLimiter('demo-chat', tokens, over),
   })
   await under.dispatched.begin()
   const again = under.dispatched.again(NEXT)

@@ -35,7 +35,7 @@ test('what waits for its model’s start is looked at when its time is over, and
   await after(9_999)
   expect(log.join()).not.toContain('lose')
   await after(1)
-  expect(log.slice(-2)).toEqual(['lift 1', 'lose not-started'])
+  expect(log.slice(-2)).toEqual(['enqueue 1', 'lose not-started'])
   expect(ends).toEqual(['late'])
   dispatched.close()
 })

@@ -10,18 +10,18 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('it is lifted, and its job is sent without waiting for the answer', async () => {
+test('it is enqueued, and its job is sent without waiting for the answer', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const { dispatched, log, lifts, after } = setUp([WAITING], { lifted: promise })
+  const { dispatched, log, enqueues, after } = setUp([WAITING], { enqueued: promise })
   const begun = dispatched.begin()
   await after(0)
-  expect(log).toEqual(['lift 1', 'add 1'])
+  expect(log).toEqual(['enqueue 1', 'add 1'])
   resolve()
   await begun
-  expect(lifts[0]).toMatchObject({
+  expect(enqueues[0]).toMatchObject({
     epoch: 1,
     tag: null,
-    needs: { features: ['chat'], window: 0 },
+    requirements: { features: ['chat'], window: 0 },
     place: { accountId: 'account-1', cost: 300, mostAhead: 5 },
     ids: new Uint32Array(0),
     promptTokens: null,
@@ -29,14 +29,14 @@ test('it is lifted, and its job is sent without waiting for the answer', async (
   dispatched.close()
 })
 
-test('a job that was executed before its lift is followed by another', async () => {
+test('a job that was executed before its enqueue is followed by another', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const { dispatched, log, after } = setUp([WAITING], { lifted: promise })
+  const { dispatched, log, after } = setUp([WAITING], { enqueued: promise })
   const begun = dispatched.begin()
   await after(10)
   resolve()
   await begun
-  expect(log).toEqual(['lift 1', 'add 1', 'add 1.2'])
+  expect(log).toEqual(['enqueue 1', 'add 1', 'add 1.2'])
   dispatched.close()
 })
 
@@ -50,7 +50,7 @@ test('one whose job cannot be added waits all the same', async () => {
 test('one that the record refuses is busy, and is not queued', async () => {
   const { dispatched, log } = setUp([{ status: 'busy', reason: 'queue', ahead: 9 }])
   await expect(dispatched.begin()).rejects.toMatchObject({ code: 'model_busy' })
-  expect(log).toEqual(['lift 1', 'add 1', 'remove 1'])
+  expect(log).toEqual(['enqueue 1', 'add 1', 'remove 1'])
   expect(dispatched.mayBeQueued()).toBe(false)
 })
 
@@ -60,24 +60,24 @@ test('a queue that does not answer is model_unavailable; it may be queued all th
   expect(dispatched.mayBeQueued()).toBe(true)
 })
 
-test('unclaimed for 3 s it is lifted again under its tag, with another job', async () => {
-  const { dispatched, log, lifts, after } = setUp()
+test('unclaimed for 3 s it is enqueued again under its tag, with another job', async () => {
+  const { dispatched, log, enqueues, after } = setUp()
   await dispatched.begin()
   await after(2_999)
-  expect(log).toEqual(['lift 1', 'add 1'])
+  expect(log).toEqual(['enqueue 1', 'add 1'])
   await after(1)
-  expect(log).toEqual(['lift 1', 'add 1', 'lift 1', 'add 1.2'])
-  expect(lifts[1]?.tag).toBe(7)
+  expect(log).toEqual(['enqueue 1', 'add 1', 'enqueue 1', 'add 1.2'])
+  expect(enqueues[1]?.tag).toBe(7)
   dispatched.close()
   await after(60_000)
-  expect(lifts).toHaveLength(2)
+  expect(enqueues).toHaveLength(2)
 })
 
 test('where jobs of others wait, none is added in place of a lost one', async () => {
   const { dispatched, log, after } = setUp([WAITING], { jobsWait: true })
   await dispatched.begin()
   await after(3_000)
-  expect(log).toEqual(['lift 1', 'add 1', 'lift 1'])
+  expect(log).toEqual(['enqueue 1', 'add 1', 'enqueue 1'])
   dispatched.close()
 })
 
@@ -94,7 +94,7 @@ test('what ends while it waits takes the job away that was added last; what a wo
   expect(claimed.log.join()).not.toContain('remove')
 })
 
-test('a lift of the same epoch that is repeated adds the same job', async () => {
+test('an enqueue of the same epoch that is repeated adds the same job', async () => {
   const { dispatched, log, after } = setUp([WAITING, new Error('Command timed out'), WAITING])
   await dispatched.begin()
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
@@ -109,7 +109,7 @@ test('while no engine has room the looks become rarer, and add no jobs', async (
   const { dispatched, log, after } = setUp([WAITING], { room: false })
   await dispatched.begin()
   await after(3_000 + 6_000 + 12_000 + 12_000)
-  expect(log).toEqual(['lift 1', 'add 1', 'lift 1', 'lift 1', 'lift 1', 'lift 1'])
+  expect(log).toEqual(['enqueue 1', 'add 1', 'enqueue 1', 'enqueue 1', 'enqueue 1', 'enqueue 1'])
   dispatched.close()
 })
 
@@ -117,7 +117,7 @@ test('a claim that was found is watched and asked about, until the worker is hea
   const { dispatched, log, after } = setUp([WAITING, CLAIMED])
   await dispatched.begin()
   await after(3_000)
-  expect(log.slice(2)).toEqual(['lift 1', 'watch worker-1', 'expect worker-1 n1'])
+  expect(log.slice(2)).toEqual(['enqueue 1', 'watch worker-1', 'expect worker-1 n1'])
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
   await after(60_000)
   expect(log).toHaveLength(5)
@@ -186,19 +186,19 @@ test('one that was settled by another is lost', async () => {
 })
 
 test('again: the fence first, then the ids, with the first claim’s count; then looked after as before', async () => {
-  const { dispatched, log, lifts, after } = setUp([WAITING], { ids: [5, 6] })
+  const { dispatched, log, enqueues, after } = setUp([WAITING], { ids: [5, 6] })
   await dispatched.begin()
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
   await dispatched.again(NEXT)
-  expect(log.slice(2)).toEqual(['watch worker-1', 'unwatch worker-1', 'raise', 'lift 2', 'add 2'])
-  expect(lifts[1]).toMatchObject({
+  expect(log.slice(2)).toEqual(['watch worker-1', 'unwatch worker-1', 'raise', 'enqueue 2', 'add 2'])
+  expect(enqueues[1]).toMatchObject({
     epoch: 2,
     ids: Uint32Array.of(5, 6),
     promptTokens: 30,
-    needs: { features: ['chat', 'continue'] },
+    requirements: { features: ['chat', 'continue'] },
   })
   await after(3_000)
-  expect(log.at(-2)).toBe('lift 2')
+  expect(log.at(-2)).toBe('enqueue 2')
   dispatched.close()
 })
 
@@ -206,71 +206,71 @@ test('a raw prompt needs a worker that does not render it', async () => {
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is dispatched')
   const request = { ...job.request, rawPrompt: { addsSpecialTokens: true } }
-  const { dispatched, lifts } = setUp([WAITING], { job: { ...job, request } })
+  const { dispatched, enqueues } = setUp([WAITING], { job: { ...job, request } })
   await dispatched.begin()
-  expect(lifts[0]?.needs.features).toEqual(['chat', 'raw-prompt'])
+  expect(enqueues[0]?.requirements.features).toEqual(['chat', 'raw-prompt'])
   dispatched.close()
 })
 
 test('log probabilities are a need of every epoch', async () => {
   const job = generationJob()
   const request = { ...job.request, topLogprobs: 0 }
-  const { dispatched, lifts } = setUp([WAITING], { ids: [5, 6], job: { ...job, request } })
+  const { dispatched, enqueues } = setUp([WAITING], { ids: [5, 6], job: { ...job, request } })
   await dispatched.begin()
   await dispatched.again(NEXT)
-  expect(lifts[0]?.needs.features).toEqual(['chat', 'logprobs'])
-  expect(lifts[1]?.needs.features).toEqual(['chat', 'logprobs', 'continue'])
+  expect(enqueues[0]?.requirements.features).toEqual(['chat', 'logprobs'])
+  expect(enqueues[1]?.requirements.features).toEqual(['chat', 'logprobs', 'continue'])
   dispatched.close()
 })
 
 test('a misfit’s need is added, and a restart needs no continuation', async () => {
-  const { dispatched, lifts } = setUp()
+  const { dispatched, enqueues } = setUp()
   await dispatched.begin()
-  await dispatched.again({ ...NEXT, need: 'window:65536' })
-  await dispatched.again({ ...NEXT, need: 'vision', restart: true })
-  expect(lifts[1]?.needs).toEqual({ features: ['chat'], window: 65_536 })
-  expect(lifts[2]?.needs).toEqual({ features: ['chat', 'vision'], window: 65_536 })
+  await dispatched.again({ ...NEXT, requirement: 'window:65536' })
+  await dispatched.again({ ...NEXT, requirement: 'vision', restart: true })
+  expect(enqueues[1]?.requirements).toEqual({ features: ['chat'], window: 65_536 })
+  expect(enqueues[2]?.requirements).toEqual({ features: ['chat', 'vision'], window: 65_536 })
   dispatched.close()
 })
 
 test('a new hold replaces the old one in the record and in the settlement', async () => {
-  const { dispatched, lifts } = setUp()
+  const { dispatched, enqueues } = setUp()
   await dispatched.begin()
   const hold = { ...dispatched.job().hold, amountNano: '42' }
   await dispatched.again({ ...NEXT, hold })
-  expect(lifts[1]?.job.jobText).toContain('"amountNano":"42"')
+  expect(enqueues[1]?.job.jobText).toContain('"amountNano":"42"')
   expect(dispatched.job().hold).toEqual(hold)
   dispatched.close()
 })
 
 test('with a hold that has grown the generation goes on elsewhere, and is settled', async () => {
-  const { dispatched, lifts } = setUp()
+  const { dispatched, enqueues } = setUp()
   await dispatched.begin()
   const hold = { ...dispatched.job().hold, amountNano: '43', receipt: 'larger.bWFj' }
   dispatched.growHold(hold)
   await dispatched.again(NEXT)
-  expect(lifts[1]?.job.jobText).toContain('"receipt":"larger.')
+  expect(enqueues[1]?.job.jobText).toContain('"receipt":"larger.')
   expect(dispatched.job().hold).toEqual(hold)
   dispatched.close()
 })
 
 test('a caller who leaves meanwhile ends the repetition', async () => {
-  const { dispatched, leave, lifts } = setUp([WAITING, new Error('closed')])
+  const { dispatched, leave, enqueues } = setUp([WAITING, new Error('closed')])
   await dispatched.begin()
   vi.useRealTimers()
   const again = dispatched.again(NEXT)
   leave()
   await again.catch(() => undefined)
-  expect(lifts.length).toBeLessThan(4)
+  expect(enqueues.length).toBeLessThan(4)
   dispatched.close()
 })
 
 test('one that waits for the pace is lost for want of a worker when the others are', async () => {
-  const { dispatched, again, log, lifts, after } = await paced({ served: false })
+  const { dispatched, again, log, enqueues, after } = await paced({ served: false })
   await after(5_000)
   await again
   expect(log.at(-1)).toBe('lose no-worker')
-  expect(lifts).toHaveLength(1)
+  expect(enqueues).toHaveLength(1)
   dispatched.close()
 })
 
@@ -282,8 +282,8 @@ test('one that waits for the pace is lost at its deadline, and ends when its cal
   const left = await paced({})
   left.leave()
   await left.again
-  for (const { dispatched, lifts } of [late, left]) {
-    expect(lifts).toHaveLength(1)
+  for (const { dispatched, enqueues } of [late, left]) {
+    expect(enqueues).toHaveLength(1)
     dispatched.close()
   }
 })
@@ -299,10 +299,10 @@ test('while the queue does not answer, it is lost for want of a worker all the s
 })
 
 test('what was present when an engine died needs a worker that runs it alone, and the record counts the death', async () => {
-  const { dispatched, lifts } = setUp()
+  const { dispatched, enqueues } = setUp()
   await dispatched.begin()
   await dispatched.again({ ...NEXT, engineDeaths: 1 })
-  expect(lifts.map(({ engineDeaths }) => engineDeaths)).toEqual([0, 1])
-  expect(lifts.map(({ needs }) => needs.features.includes('alone'))).toEqual([false, true])
+  expect(enqueues.map(({ engineDeaths }) => engineDeaths)).toEqual([0, 1])
+  expect(enqueues.map(({ requirements }) => requirements.features.includes('alone'))).toEqual([false, true])
   dispatched.close()
 })

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createExpectedOutput, type ExpectedOutput } from '#apps/gateway/generation/estimates/expected-output.ts'
+import {
+  createExpectedOutput,
+  type ExpectedOutput,
+} from '#apps/gateway/generation/estimates/expected-output.ts'
 import { createPaidOutput, type PaidOutput, type PassOn } from '#apps/worker/run/paid/paid-output.ts'
 import { runs } from '#test/support/long.ts'
 

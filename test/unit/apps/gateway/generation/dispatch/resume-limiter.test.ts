@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createPace } from '#apps/gateway/generation/dispatch/pace.ts'
+import { createResumeLimiter } from '#apps/gateway/generation/dispatch/resume-limiter.ts'
 
 const NEVER = new Promise<void>(() => {})
 
 /** Enters the pace with each of these sizes. `went` lists the indices that may proceed, in order. */
 function setUp(most: number, sizes: readonly number[]) {
-  const pace = createPace(most)
+  const pace = createResumeLimiter(most)
   const went: number[] = []
   const leave: (() => void)[] = []
   const leaving = sizes.map(() => Promise.withResolvers<void>())

@@ -3,7 +3,7 @@
  * A worker that does not know one of these words never gets the generation. `window`: the least context window in
  * tokens; 0 means any.
  */
-export type Needs = { readonly features: readonly string[]; readonly window: number }
+export type Requirements = { readonly features: readonly string[]; readonly window: number }
 
 /** The abilities of a worker: the features that it knows, and its engine's context window in tokens. */
 export type Serves = { readonly features: readonly string[]; readonly window: number }
@@ -16,8 +16,8 @@ export const LONG = 'long'
 /** A prompt is long if the engine has to compute more than this many tokens. */
 export const LONG_TOKENS = 2_048
 
-/** Returns the needs as text. Generations with equal text wait in one sorted set. */
-export function encodeNeeds({ features, window }: Needs): string {
+/** Returns the requirements as text. Generations with equal text wait in one sorted set. */
+export function encodeRequirements({ features, window }: Requirements): string {
   const words = [...new Set(features)].toSorted()
   return (window === 0 ? words : [...words, `window:${toWindowClass(window)}`]).join(' ')
 }

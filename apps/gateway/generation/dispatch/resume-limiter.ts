@@ -3,7 +3,7 @@
  * next worker must prefill. The returned function frees these tokens for other generations. It may be called more than
  * once.
  */
-export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
+export type ResumeLimiter = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
 /** The most tokens that workers prefill again at the same time for one model and one gateway. */
 const MOST_TOKENS = 32_768
@@ -19,7 +19,7 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
  * have at most `mostTokens` tokens together. But if none is under way, the next generation is dispatched, however long
  * it is. The others wait, and are dispatched in the order of their arrival.
  */
-export function createPace(mostTokens = MOST_TOKENS): Pace {
+export function createResumeLimiter(mostTokens = MOST_TOKENS): ResumeLimiter {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()
 
   return async (model, tokens, over) => {

@@ -1,5 +1,5 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { LONG, LONG_TOKENS, type Needs } from '#libs/generation-record/needs.ts'
+import { LONG, LONG_TOKENS, type Requirements } from '#libs/generation-record/requirements.ts'
 import { ALONE } from '#libs/generation-record/quarantine.ts'
 
 /**
@@ -7,7 +7,10 @@ import { ALONE } from '#libs/generation-record/quarantine.ts'
  * and a worker that does not know raw prompts would render them with the chat template. `promptTokens`: the estimated
  * tokens of the prompt.
  */
-export function firstNeeds({ request }: Pick<GenerationJob, 'request'>, promptTokens: number): Needs {
+export function firstRequirements(
+  { request }: Pick<GenerationJob, 'request'>,
+  promptTokens: number,
+): Requirements {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
   const isRaw = request.kind === 'chat' && request.rawPrompt !== undefined
   const features = [
@@ -29,18 +32,18 @@ function isLong(request: GenerationJob['request'], promptTokens: number): boolea
  * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
  * size of the context window that the last worker lacked. `isSuspected`: the generation was present at an engine's death.
  */
-export function nextNeeds(
-  before: Needs,
-  { need, continues, isSuspected }: { need: string; continues: boolean; isSuspected: boolean },
-): Needs {
+export function nextRequirements(
+  before: Requirements,
+  { requirement, continues, isSuspected }: { requirement: string; continues: boolean; isSuspected: boolean },
+): Requirements {
   const features = new Set(before.features)
   if (continues) features.add('continue')
   else features.delete('continue')
   // An interrupted generation does not wait for other prompts, because its caller sees a pause.
   features.delete(LONG)
   if (isSuspected) features.add(ALONE)
-  const window = /^window:(\d+)$/.exec(need)
+  const window = /^window:(\d+)$/.exec(requirement)
   if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
-  if (need !== '') features.add(need)
+  if (requirement !== '') features.add(requirement)
   return { ...before, features: [...features] }
 }

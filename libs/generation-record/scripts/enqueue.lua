@@ -2,21 +2,21 @@
 --
 -- KEYS  1 record
 -- ARGV  in the order of the first statement:
---       id, epoch, needs; tag, or '' in the first lift; account, and its weight
+--       id, epoch, requirements; tag, or '' in the first enqueue; account, and its weight
 --       cost: the expected tokens, plus the fixed cost; fixed: that part of it, which does not depend on the used tokens
 --       most_ahead: how many tokens may be ahead; bytes of the account and of the model that may wait
 --       ms until the deadline; ms from the deadline to the record's expiry
 --       ids, job, and its bytes; gateway, stream
 --       place: where the request is: 'inline' in the job, or 'apart'; request: the request apart, or ''
 --       taken: seats of the worker that claims the generation, or ''; sought: seats by which to find its home, or ''
---       otherwise: its home if the first lift finds no seat, or ''; for how many ms only its home may claim it
+--       otherwise: its home if the first enqueue finds no seat, or ''; for how many ms only its home may claim it
 -- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the home that this call
 --           has given to the generation, or '', 1 if a seat names the home, else 0 }
 --         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
 --         { 'request' }: call again with the request apart
 --
 -- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
--- account only delays itself. A first lift that is admitted advances the finish tag by cost / weight. A settlement
+-- account only delays itself. A first enqueue that is admitted advances the finish tag by cost / weight. A settlement
 -- corrects the finish tag by the used tokens (`charge_used`). A later epoch has tag 0, before every other tag, because
 -- the generation has already waited for its place once. A record that was lost is created again with its old tag.
 --
@@ -25,7 +25,7 @@
 -- - It gets the credit back at CATCH_UP times its share at most, because its tags are at least cost / weight / CATCH_UP
 --   apart. So an account that is new, and begins at the virtual time, is still the next one.
 local FORGOTTEN_AT_MOST, MOST_CREDIT, CATCH_UP = 200, 65536, 4
-local _, id, given_epoch, needs, given_tag, account, weight, cost, fixed, most_ahead, account_bytes, model_bytes,
+local _, id, given_epoch, requirements, given_tag, account, weight, cost, fixed, most_ahead, account_bytes, model_bytes,
   remaining_ms, grace_ms, ids, job, bytes, gateway, stream, place, request, taken, sought, otherwise, held_ms = unpack(ARGV)
 local record_key, epoch = KEYS[1], tonumber(given_epoch)
 local prompt_key, ids_key = prefix .. 'p:' .. id, prefix .. 'i:' .. id
@@ -51,12 +51,12 @@ local function forget_finished(virtual)
 end
 
 -- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival. Returns also
--- whether other generations wait with these needs.
+-- whether other generations wait with these requirements.
 local function count_waiting(tag)
   local count, is_known = 0, false
-  for _, waiting in ipairs(call('SMEMBERS', needs_key)) do
+  for _, waiting in ipairs(call('SMEMBERS', requirements_key)) do
     count = count + call('ZCOUNT', prefix .. 'waiting:' .. waiting, '-inf', exact(tag))
-    is_known = is_known or waiting == needs
+    is_known = is_known or waiting == requirements
   end
   return count, is_known
 end
@@ -104,7 +104,7 @@ end
 local deadline = now + remaining_ms
 local expire_at = integer(math.max(deadline, now) + grace_ms)
 local arrival = string.format('%s%06d', time[1], time[2])
-call('HSET', record_key, 'epoch', given_epoch, 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
+call('HSET', record_key, 'epoch', given_epoch, 'requirements', requirements, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
   'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', gateway, 'stream', stream,
   'deadline', integer(deadline))
 -- A later epoch is at the front of the queue, and any worker may take it at once.
@@ -123,9 +123,9 @@ elseif place == 'apart' then
   call('PEXPIREAT', prompt_key, expire_at)
 end
 
-local member = to_member(id, needs, arrival, cost, weight, bytes, account)
-if not is_known then call('SADD', needs_key, needs) end
-call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
+local member = to_member(id, requirements, arrival, cost, weight, bytes, account)
+if not is_known then call('SADD', requirements_key, requirements) end
+call('ZADD', prefix .. 'waiting:' .. requirements, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if home ~= '' then
   local home_key = prefix .. 'home:' .. home
