@@ -99,7 +99,7 @@ const Fields = z.object({
   /** The longest time that a request waits for credits which other running requests hold; 0: it does not wait. */
   CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(30_000),
   PRESENCE_TTL_MS: PresenceTtlMs,
-  /** If `on`, turns of conversations are offered to the workers that have cached the earlier turns. */
+  /** If `on`, turns of conversations wait a moment for the workers that have cached the earlier turns. */
   PREFIX_AFFINITY: z.enum(['on', 'off']).default('on'),
   /** Bytes of requests that may wait for one model in the queue Redis. One account may use a quarter of them. */
   QUEUED_BYTES: z.coerce

@@ -12,11 +12,6 @@ import type { Blame } from '#libs/contracts/generation-event.ts'
  *    others on the engine go on as if nothing had happened. In one case all of them count as present: after one death of the
  *    generation, if another one had no token yet.
  * 4. The suspect of a death ends if it was present at an earlier death (`isKiller`).
- *
- * Example: an engine dies with 60 generations. Each is read again alone, by one engine or another, for about a tenth of a
- * second. The one that kills by its prompt, or by its output so far, kills its second engine meanwhile, and ends. One that
- * kills after each 40 tokens passes, and kills its second engine later. Those present at both deaths then run one at a time
- * for 96 tokens, beside generations that were present at none, and the killer ends with its third engine.
  */
 
 /** The feature that a generation in quarantine needs. */

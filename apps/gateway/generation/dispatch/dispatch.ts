@@ -22,61 +22,30 @@ import type { ResumeLimiter } from './resume-limiter.ts'
 import type { StartWait } from '../admission/start-waits.ts'
 
 /*
- * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
- * job of the queue only gives a worker a turn. So every step is an enqueue of the record, which may be repeated, and then a
- * job. A look is a repeated enqueue of the present epoch: it reports what became of the generation, and creates a lost
- * record anew.
+ * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation; a
+ * job only makes a worker claim. So every step is an enqueue of the record, which may be repeated, and then a job. A look
+ * is a repeated enqueue of the present epoch: it reports what became of the generation, and creates a lost record anew.
+ * "Lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X.
  *
- * "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X. A
- * turn at the limiter is the permission to queue a lost generation again (`resume-limiter.ts`).
- *
- * NEW
- *   Nothing is queued. `begin` sends the first enqueue and its job.
- *   - The record answers `busy`: nothing is queued, and `begin` throws the refusal (`admit.ts`). The state stays NEW.
- *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. It is then unknown whether the
- *     generation is queued.
- *   - The record gives any other answer: WAITING.
- *
- * WAITING
- *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
- *   The next one comes after 3 s while an engine has room, else after a pause that doubles each time, up to 12 s.
- *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless
- *     other jobs of the model wait.
- *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
- *   - A look finds a settlement: the inbox is lost as `settled`.
- *   - A look fails or finds anything else: nothing changes.
- *   - `claimed`, when the claim arrives: RUNNING.
- *   - `again`, when the inbox is lost or the worker declines: RETURNING.
- *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
- *   - In epoch 1, if the generation waits for its model's start: a look finds no claim, and either the time that the
- *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
- *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
- *
- *   In epoch 1 a turn of a conversation may have a home (`own-job.ts`): the worker that has probably cached the earlier
- *   turns, or the worker with the least to do. It gets its job when it has waited long enough for its home.
- *
- * RUNNING
- *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
- *   - `running`, at each output: the generation's turn at the limiter ends, if it has one.
- *   - `again`, as above: RETURNING.
- *
- * RETURNING
- *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. `again` waits for a turn at the limiter, and sends the enqueue and its job repeatedly until the record
- *   answers.
- *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
- *     already), the next look finds out what became of the generation.
- *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
- *     for its turn at the limiter, no enqueue is sent. If the enqueue is already being repeated, `again` stops after the next
- *     attempt that fails. It resolves in both cases, and the caller ends the generation or calls `again` anew.
- *   - A limit is reached, as in WAITING: STOPPED.
- *
- * STOPPED
- *   There are no looks. The caller reads the loss from the inbox and ends the generation.
- *
- * CLOSED
- *   `close`, from every state: there are no looks, no demand, no turn at the limiter and no watched worker. The job is
- *   taken away, unless the claim has arrived.
+ * NEW        `begin` sends the first enqueue and its job. If the record answers `busy`, `begin` throws the refusal. If
+ *            Redis gives no answer, or its memory is full, `begin` throws `model_unavailable`, and it is unknown whether
+ *            the generation is queued. After any other answer: WAITING.
+ * WAITING    It counts as demand. Looks come every 3 s while an engine has room, else after pauses that double up to
+ *            12 s. If a look finds that it still waits although an engine has room, the job is replaced, unless other
+ *            jobs of the model wait. If a look finds a claim, the worker is watched, and the inbox asks it for events. If
+ *            a look finds a settlement, the generation is lost as `settled`.
+ *            `claimed`: RUNNING. `again`: RETURNING. At a limit it is lost, and STOPPED: as `no-worker` after
+ *            `noWorkerLimitMs` without a ready or predicted worker; as `not-started`, in epoch 1, if its wait for the
+ *            model's start is over or hopeless; as `deadline` 2 s after its deadline.
+ *            In epoch 1 it may wait for its home, and gets its job afterwards (`own-job.ts`).
+ * RUNNING    Its worker is watched. There are no looks, and it is no demand. `again`: RETURNING.
+ * RETURNING  `again` has raised the inbox to the next epoch and taken the old job away. It counts as demand. It waits for
+ *            a turn at the limiter (`resume-limiter.ts`), which ends at the first output, and then repeats the enqueue and
+ *            its job until the record answers: WAITING. If the inbox is closed or lost meanwhile, `again` resolves
+ *            without that, at the latest after the next failed attempt. Limits: as in WAITING.
+ * STOPPED    There are no looks. The caller reads the loss from the inbox and ends the generation.
+ * CLOSED     `close`, from every state: no looks, no demand, no turn at the limiter and no watched worker. The job is
+ *            taken away, unless the claim has arrived.
  */
 
 /** Queues a generation, and queues it again after each loss of its worker. */
