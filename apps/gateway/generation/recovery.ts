@@ -15,7 +15,7 @@ import type { StreamCounters } from './measure/stream-metrics.ts'
 
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns three things:
- * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
+ * - `requirement`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
  * - `hold`: the new hold of the generation; null if the old hold stays.
  * - `engineDeaths`: the deaths of engines at which the generation was present until now (`quarantine.ts`).
  */

@@ -31,6 +31,7 @@ export const NO_SEATING: Seating = { seats: NO_SEATS, accept: () => false }
 
 /** A worker with a free slot claims within a few milliseconds after a look, unless it or its machine is slow. */
 const LEAST_HELD_MS = 250
+/** A claim ignores a longer wait: the constant of the same name in `claim.lua`, which protects against a clock that went back. */
 const LONGEST_HELD_MS = 2_000
 /**
  * A worker keeps its conversations while it runs at most this multiple of its share of all generations, and two more.

@@ -218,7 +218,7 @@ class DispatchedGeneration implements Dispatched {
   }
 
   running() {
-    this.#leavePace()
+    this.#leaveLimiter()
   }
 
   async again({ restart, requirement, hold, engineDeaths }: Next) {
@@ -261,7 +261,7 @@ class DispatchedGeneration implements Dispatched {
   close() {
     this.#stopLooking()
     this.#ownJob.takeAway()
-    this.#leavePace()
+    this.#leaveLimiter()
     this.#unwatch()
   }
 
@@ -348,7 +348,7 @@ class DispatchedGeneration implements Dispatched {
   }
 
   /** Ends the generation's turn at the limiter (`resume-limiter.ts`), so that the next lost generation may be queued. */
-  #leavePace(): void {
+  #leaveLimiter(): void {
     this.#endResume?.()
     this.#endResume = null
   }
