@@ -19,11 +19,9 @@ import type { EngineLife } from './engine-watch/engine-life.ts'
 import type { EngineMetrics } from './metrics/engine-metrics.ts'
 import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure/measure-calls.ts'
+import { createClaimInRoom } from './run/room/claim-in-room.ts'
 import { createPrefills } from './run/room/prefills.ts'
 import { createQuarantine } from './run/room/quarantine.ts'
-import { LONG } from '#libs/generation-record/requirements.ts'
-import { ALONE } from '#libs/generation-record/quarantine.ts'
-import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { PrefixTenantOf } from './run/cached/prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './intake/pull.ts'
@@ -144,6 +142,14 @@ export function serveEngine(deps: {
     log,
   })
 
+  const claim = createClaimInRoom({
+    features: FEATURES[kind],
+    prefills: kind === 'chat' ? prefills : null,
+    quarantine,
+    claim: async (features) => await services.claim(model.name, { features, window: contextWindow }),
+    look: () => pull.look(),
+  })
+
   const processGeneration = createProcessGeneration({
     claim,
     open,
@@ -204,28 +210,6 @@ export function serveEngine(deps: {
     roomElsewhere: () => services.roomElsewhere(model.name),
     nowMs,
   })
-
-  /** At most one claim at a time may get a long prompt, and one a generation in quarantine. */
-  async function claim(): Promise<Claim> {
-    let own: object = {}
-    const mayBeLong = kind === 'chat' && prefills.expect(own)
-    const mayBeAlone = quarantine.expect()
-    const features = [...FEATURES[kind], ...(mayBeLong ? [LONG] : []), ...(mayBeAlone ? [ALONE] : [])]
-    try {
-      const answer = await services.claim(model.name, { features, window: contextWindow })
-      prefills.pass(own, answer)
-      own = answer
-      if ('leavesUnserved' in answer && !mayBeLong) prefills.missed()
-      if ('leavesUnserved' in answer && !mayBeAlone) quarantine.missed()
-      return answer
-    } finally {
-      // By then `open` has passed the answer's place on to the run, if there is one.
-      setImmediate(() => {
-        prefills.end(own)
-        if (mayBeAlone) quarantine.answered()
-      })
-    }
-  }
 
   function open(claim: ClaimedGeneration): RunningGeneration {
     const startedMs = nowMs()

@@ -7,7 +7,7 @@ import type { Blame } from '#libs/contracts/generation-event.ts'
  * 1. It needs a worker that serves `ALONE`. A worker claims with `ALONE` only while its engine has no generation in
  *    quarantine, so an engine has at most one. The others wait in the queue, where any worker may claim them.
  * 2. The quarantine ends when that engine has given the generation its next `toQuarantineTokens` tokens: 3 after one death,
- *    96 after two, 3,072 after three. An embedding begins anew in each epoch, so its quarantine lasts until its end.
+ *    96 after two, 3,072 after three, for each of its answers. An embedding begins anew in each epoch, so its quarantine lasts until its end.
  * 3. If an engine dies while it runs a generation in quarantine, this generation is the cause: it is the suspect, and the
  *    others on the engine go on as if nothing had happened. In one case all of them count as present: after one death of the
  *    generation, if another one had no token yet.
@@ -29,12 +29,14 @@ export type Quarantined = {
   readonly kind: 'chat' | 'embedding'
   /** The deaths of engines at which the generation was present in earlier epochs. */
   readonly engineDeaths: number
-  /** The tokens or vectors that the engine of this epoch has given. */
+  /** The number of answers that the generation makes. */
+  readonly choices: number
+  /** The tokens of all answers, or vectors, that the engine of this epoch has given. */
   readonly tokens: number
 }
 
-export function isInQuarantine({ kind, engineDeaths, tokens }: Quarantined): boolean {
-  return engineDeaths > 0 && (kind === 'embedding' || tokens < toQuarantineTokens(engineDeaths))
+export function isInQuarantine({ kind, engineDeaths, choices, tokens }: Quarantined): boolean {
+  return engineDeaths > 0 && (kind === 'embedding' || tokens < choices * toQuarantineTokens(engineDeaths))
 }
 
 const toQuarantineTokens = (engineDeaths: number) => READ_TOKENS * LONGER ** (engineDeaths - 1)

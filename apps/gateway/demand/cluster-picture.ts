@@ -206,7 +206,8 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       if (slots === 0) return null
       return {
         slots,
-        running: engines.reduce((sum, { running }) => sum + running, 0),
+        // An engine may have more than it can run, for a request of several answers. The others' free slots stay free.
+        running: engines.reduce((sum, { running, slots: own }) => sum + Math.min(running, own), 0),
         meanGenerationMs: meanOf(engines.map((engine) => engine.meanGenerationMs)),
         slotTokensPerS: meanOf(engines.map((engine) => engine.slotTokensPerS)),
         contextWindow: Math.max(...engines.map((engine) => engine.contextWindow ?? 0)),

@@ -101,7 +101,12 @@ function toBlame(
 ): Blame {
   if (lost.type !== 'stream-lost') return lost.blame
   if (lost.reason !== 'worker-dead' || (engineDeaths > 0 && !progress.hasBegun())) return 'none'
-  return blameOfSilence({ kind: job.request.kind, engineDeaths, tokens: epochTokens })
+  return blameOfSilence({
+    kind: job.request.kind,
+    engineDeaths,
+    choices: job.choices ?? 1,
+    tokens: epochTokens,
+  })
 }
 
 /**

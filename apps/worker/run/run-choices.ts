@@ -142,6 +142,7 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
     let stopped = false
     function passOn(ids: Ids): number {
+      if (stopped) return 0
       const isBegin = choice.firstMs() === null
       if (isBegin) run.span.event('first-token')
       choice.noteOutput(ids, logprobs?.take(ids))
@@ -154,6 +155,8 @@ export function createRunChoices(deps: ChoiceDeps): RunChoices {
       }
       choice.send(parsed.events)
       stopped = parsed.stopped
+      // Its tokens that still wait to be paid are no part of the output.
+      if (stopped) paid.leave(passOnPaid, 0)
       return ids.length
     }
     /**

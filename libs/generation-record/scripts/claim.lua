@@ -138,7 +138,8 @@ local function has_waited_us(member)
 end
 
 local function may_overtake(own, first)
-  if first.passed >= MOST_PASSED then return false end
+  -- An interrupted generation, whose tag is 0, is overtaken by none.
+  if first.tag == 0 or first.passed >= MOST_PASSED then return false end
   if has_waited_us(own.member) < has_waited_us(first.member) / 2 then return false end
   -- The sums have a field for each account with a waiting generation, and one for all.
   if call('HLEN', sums_key) <= 2 then return true end

@@ -220,6 +220,16 @@ test('a generation is overtaken only by one that has waited at least half as lon
   expect(await claim(own)).toMatchObject({ id: own.id })
 })
 
+test('an interrupted generation is overtaken by none', async () => {
+  const model = await withSeats()
+  const interrupted = await waits(model)
+  expect(await claim(interrupted, { worker: 'worker-2' })).toMatchObject({ id: interrupted.id })
+  const own = await homed(model, 'worker-1')
+  await sleep(WAIT_MS)
+  await enqueue(interrupted, { epoch: 2 })
+  expect(await claim(own)).toMatchObject({ id: interrupted.id })
+})
+
 test('a claim moves the virtual time to the lowest tag that waits', async () => {
   const model = await withSeats()
   const start = Number((await redis.zscore(finishKey(model), VIRTUAL_TIME)) ?? 1)

@@ -7,6 +7,7 @@ import type {
   EnqueueAnswer,
   Enqueueing,
 } from '#libs/generation-record/generation-record.ts'
+import { ALONE } from '#libs/generation-record/quarantine.ts'
 import type { Requirements } from '#libs/generation-record/requirements.ts'
 import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
@@ -255,6 +256,8 @@ class DispatchedGeneration implements Dispatched {
     const enqueue = async () => await this.#enqueueWithJob()
     // `untilAnswered` rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
     await untilAnswered(enqueue, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
+    // A generation in quarantine may wait for long, and an engine reads one of them at a time anyway.
+    if (this.#requirements.features.includes(ALONE)) this.#leaveLimiter()
     this.#isQueued = true
   }
 

@@ -193,6 +193,7 @@ export function createPaidOutput(options: {
       mostTokens -= unusedTokens
       askFrom = toAskFrom()
       if (unpaid.length === 0) endWait()
+      wake()
     },
 
     close,

@@ -6,10 +6,8 @@ import type { RunningGeneration } from '../running-generation.ts'
  * on an engine, and if the engine dies meanwhile, this one is the cause.
  */
 export type Quarantine = {
-  /** Returns true if the next claim may get a generation in quarantine. No other claim may until `answered` is called. */
-  expect(): boolean
-  /** Notes that this claim is answered, and its run, if there is one, is open. */
-  answered(): void
+  /** Returns whether a claim may get a generation in quarantine; its caller has only one such claim at a time. */
+  hasRoom(): boolean
   /** Notes that a claim that could get no generation in quarantine has left generations waiting. */
   missed(): void
   open(run: Run): void
@@ -19,14 +17,19 @@ export type Quarantine = {
   outputSeen(): void
   end(run: Run): void
   /**
-   * Call it when the engine has died, or has hung since `lastTokenMs`, with the engine's runs. Sets their field `blame`.
+   * Call it when the engine has died, or has hung since `lastTokenMs`, with the engine's runs. Sets the field `blame` of
+   * the runs that the engine has got.
    * Returns the suspect; null if several runs may be the cause.
    */
   judge(runs: Iterable<Run>, lastTokenMs: number): Run | null
 }
 
 type Run = Pick<RunningGeneration, 'engineDeaths' | 'output' | 'hasOutput'> & {
-  readonly job: { readonly id: string; readonly request: { readonly kind: 'chat' | 'embedding' } }
+  readonly job: {
+    readonly id: string
+    readonly choices?: number | undefined
+    readonly request: { readonly kind: 'chat' | 'embedding' }
+  }
   blame: RunningGeneration['blame']
 }
 
@@ -37,10 +40,11 @@ const HANGS_WITHIN_MS = 2_000
 export function createQuarantine({ nowMs, onRoom }: { nowMs: () => number; onRoom: () => void }): Quarantine {
   /** The run in quarantine. `beganMs` is null until the engine gets it. */
   let present: { readonly run: Run; beganMs: number | null } | null = null
-  let isExpected = false
+  /** The runs that the engine has got. */
+  const begun = new Set<Run>()
   let hasMissed = false
 
-  const hasRoom = () => present === null && !isExpected
+  const hasRoom = () => present === null
 
   function follow(): void {
     if (!hasMissed || !hasRoom()) return
@@ -61,15 +65,7 @@ export function createQuarantine({ nowMs, onRoom }: { nowMs: () => number; onRoo
   }
 
   return {
-    expect() {
-      if (!hasRoom()) return false
-      isExpected = true
-      return true
-    },
-    answered() {
-      isExpected = false
-      follow()
-    },
+    hasRoom,
     missed() {
       hasMissed = true
       follow()
@@ -78,16 +74,18 @@ export function createQuarantine({ nowMs, onRoom }: { nowMs: () => number; onRoo
       if (isAlone(run)) present = { run, beganMs: null }
     },
     begin(run) {
+      begun.add(run)
       if (present?.run === run) present.beganMs = nowMs()
     },
     outputSeen() {
       if (present !== null && !isAlone(present.run)) leave()
     },
     end(run) {
+      begun.delete(run)
       if (present?.run === run) leave()
     },
     judge(runs, lastTokenMs) {
-      const all = [...runs]
+      const all = [...runs].filter((run) => begun.has(run))
       const suspect = findSuspect(all, lastTokenMs)
       for (const run of all) run.blame = suspect === null ? 'present' : 'none'
       if (suspect !== null) suspect.blame = 'suspect'
@@ -97,4 +95,4 @@ export function createQuarantine({ nowMs, onRoom }: { nowMs: () => number; onRoo
 }
 
 const isAlone = ({ job, engineDeaths, output }: Run) =>
-  isInQuarantine({ kind: job.request.kind, engineDeaths, tokens: output.tokens })
+  isInQuarantine({ kind: job.request.kind, engineDeaths, choices: job.choices ?? 1, tokens: output.tokens })

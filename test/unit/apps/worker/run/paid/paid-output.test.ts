@@ -225,3 +225,17 @@ test('tokens after a stop string pay for the others', () => {
   expect(second.passed).toEqual([1, 2])
   paid.close()
 })
+
+test('a choice that stops in tokens that have waited drops its others, which then use none of what is paid', async () => {
+  const { paid, passed, take } = open({ paidTokens: 2, choices: 2 })
+  const stopping: PassOn = (ids) => {
+    paid.leave(stopping, 0)
+    return ids.length
+  }
+  paid.take(idsFrom(0, 10), stopping)
+  take(idsFrom(20, 3))
+  const over = paid.untilPassedOn(stopping, new AbortController().signal)
+  paid.raise(5, false)
+  await over
+  expect(passed).toEqual([20, 21, 22])
+})

@@ -35,23 +35,10 @@ function setUp() {
       },
     }
   }
-  /** Whether a claim may get a generation in quarantine. The claim gets nothing. */
-  function expects() {
-    const may = quarantine.expect()
-    if (may) quarantine.answered()
-    return may
-  }
+  const expects = quarantine.hasRoom
   const judge = (lastTokenMs = now.ms) => quarantine.judge(runs, lastTokenMs)
   return { now, looks, quarantine, add, expects, judge, blames: () => [...runs].map(({ blame }) => blame) }
 }
-
-test('one claim at a time may get a generation in quarantine', () => {
-  const { quarantine, expects } = setUp()
-  expect(quarantine.expect()).toBe(true)
-  expect(quarantine.expect()).toBe(false)
-  quarantine.answered()
-  expect(expects()).toBe(true)
-})
 
 test('a generation is alone in quarantine until the engine has given enough tokens, or until its end', () => {
   const { add, expects } = setUp()
@@ -119,7 +106,15 @@ test('one whose prompt is still rendered is not in the engine', () => {
   add().gives(50)
   add({ deaths: 1, begins: false })
   expect(judge()).toBe(null)
-  expect(blames()).toEqual(['present', 'present'])
+  expect(blames()).toEqual(['present', 'none'])
+})
+
+test('only one that the engine has got can be the cause', () => {
+  const { add, judge, blames } = setUp()
+  const { run } = add()
+  add({ begins: false })
+  expect(judge()).toBe(run)
+  expect(blames()).toEqual(['suspect', 'none'])
 })
 
 test('a run that is alone is the suspect, at a first death too', () => {
