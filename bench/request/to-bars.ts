@@ -52,7 +52,7 @@ export function toBars(figures: Figures): Bar[] {
     {
       title: 'Redis commands per request at 200/s',
       unit: '',
-      bar: 75,
+      bar: 80,
       values: now('200/s', (it) => it.redis.commands / it.finished),
     },
   ]
