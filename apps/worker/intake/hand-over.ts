@@ -36,8 +36,9 @@ export function createHandOver(deps: {
         if (room < 1) return
         if (run.stopReason() !== null || endsWithin(run, endMs - now)) continue
         run.stop('worker-stopping')
-        handed.push(now)
-        room -= 1
+        const open = run.choices.filter((choice) => !choice.isEnded())
+        handed.push(...open.map(() => now))
+        room -= open.length
       }
     }
 

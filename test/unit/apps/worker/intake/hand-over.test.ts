@@ -28,9 +28,10 @@ function setUp() {
     nowMs: () => Date.now(),
   })
 
-  function open(stream: number, mostTokens: number | null): RunningGeneration {
+  function open(stream: number, mostTokens: number | null, choices = 1): RunningGeneration {
     const leave = slots.take()
-    const run = running.open(claimedGeneration(generationJob({ stream })), () => {
+    const job = generationJob({ stream, ...(choices > 1 && { choices }) })
+    const run = running.open(claimedGeneration(job), () => {
       live.delete(run)
       leave()
     })
@@ -79,6 +80,15 @@ test('without room elsewhere everything runs to the grace, and is handed back th
   expect(reasons(runs)).toEqual(['worker-stopping', 'worker-stopping'])
   await pass(0)
   expect(state.over).toBe(true)
+})
+
+test('a request of several answers takes as many slots elsewhere', async () => {
+  const { open, state, begin, pass, reasons } = setUp()
+  const runs = [open(1, 5_000, 3), open(2, 5_000)]
+  state.room = 3
+  begin()
+  await pass(0)
+  expect(reasons(runs)).toEqual(['worker-stopping', null])
 })
 
 test('nothing that runs is nothing to wait for', async () => {
