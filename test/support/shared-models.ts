@@ -26,8 +26,7 @@ export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
   'anthropic-sdk': { like: 'demo-chat', engine: { model: 'anthropic-sdk/narrow', ...NARROW } },
-  // The program takes long to start on a busy machine, and the slots must be taken until then.
-  codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW, stepMs: 50 } },
+  codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
   credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
   'credits-race': { like: 'demo-chat', engine: { model: 'credits/race', files: 'demo', ...QUICK } },
   embeddings: {
