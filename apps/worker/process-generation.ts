@@ -11,13 +11,13 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
 /**
  * One generation in the worker: claim → run → end.
  *
- *   chat       render → cap → replay → generate → parse → publish    run-chat.ts
+ *   chat       render → cap → replay → generate → parse → publish    run-chat.ts, run-choices.ts
  *   embedding  tokenize → embed → deliver                            run-embedding.ts
- *   end        last events, or hand back                                    end-run.ts
+ *   end        last events, or hand back                             end-run.ts
  *
  * The created function claims a generation and returns a promise. The promise resolves as soon as the claim is answered:
- * with the claimed generation (`Taken`), or with null if there is none.
- * It rejects only if the claim gets no answer. Every claimed generation gets exactly one ending.
+ * with the claimed generation (`Taken`), or with null if there is none. It rejects only if the claim gets no answer. Every
+ * claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
   claim: () => Promise<Claim>
